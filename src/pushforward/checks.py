@@ -1,0 +1,61 @@
+"""What users hand us, checked at the door: argument, expectation, what came, remedy."""
+
+import difflib
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+
+
+def check_key(key: Any, argument: str = "key") -> None:
+    """Refuse anything but one typed key: an old-style `uint32` pair mixes up silently with data."""
+    expected = f"`{argument}` must be one typed key such as `jax.random.key(0)`"
+    if isinstance(key, int):
+        raise TypeError(f"{expected}; got the integer {key}. Write `jax.random.key({key})`.")
+    if not isinstance(key, jax.Array):
+        raise TypeError(f"{expected}; got {type(key).__name__}.")
+    if not jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key):
+        raise TypeError(
+            f"{expected}; got an old-style key array of dtype {key.dtype} and shape {key.shape}. "
+            "Replace `jax.random.PRNGKey(seed)` by `jax.random.key(seed)`, "
+            "or convert it with `jax.random.wrap_key_data(key)`."
+        )
+    if key.shape != ():
+        raise TypeError(f"{expected}; got an array of keys of shape {key.shape}. Pass one of them.")
+
+
+def check_count(value: Any, argument: str, *, at_least: int = 1) -> int:
+    """Return `value` as a Python integer, or say why it cannot count anything."""
+    wanted = "a positive integer" if at_least == 1 else f"an integer of at least {at_least}"
+    try:
+        # Arrays have `__index__` whatever they hold, so only calling it tells.
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        hint = f" Write `{argument}={int(value)}`." if isinstance(value, float) and value.is_integer() else ""
+        raise TypeError(f"`{argument}` must be {wanted}; got {value!r} ({type(value).__name__}).{hint}")
+    if number < at_least:
+        raise ValueError(f"`{argument}` must be {wanted}; got {number}.")
+    return number
+
+
+def check_positive(value: Any, argument: str, *, zero: bool = False) -> float:
+    """Return `value` as a float that is finite and positive (or zero, where that has a meaning)."""
+    wanted = "a finite number of at least 0" if zero else "a finite number above 0"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"`{argument}` must be {wanted}; got {value!r} ({type(value).__name__}).")
+    if not (0 <= value < float("inf")) or (value == 0 and not zero):
+        raise ValueError(f"`{argument}` must be {wanted}; got {value}.")
+    return float(value)
+
+
+def check_choice(value: Any, argument: str, choices: Iterable[str]) -> str:
+    """Return `value` if it is among `choices`; otherwise name the nearest of them."""
+    choices = sorted(choices)
+    if isinstance(value, str) and value in choices:
+        return value
+    near = difflib.get_close_matches(str(value), choices, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"`{argument}` must be one of {', '.join(choices)}; got {value!r}.{hint}")
