@@ -1,0 +1,179 @@
+"""The four potentials of Rezende and Mohamed (2015), `log q = -U`, closed where they are open."""
+
+from collections.abc import Callable
+from math import log, pi
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+from numpy.typing import ArrayLike
+
+from pushforward.base import ExactTarget, Window
+from pushforward.targets.donut import Donut
+from pushforward.targets.grid import GridLaw
+
+
+class SplitRing(ExactTarget):
+    """The first potential: a ring with its mass drawn to two opposite sides.
+
+    `U1 = ((|z| - 2) / 0.4)^2 / 2 - log(e^(-((z1 - 2) / 0.6)^2 / 2) + e^(-((z1 + 2) / 0.6)^2 / 2))`.
+    Exact draws: points of the plain ring, kept with the probability that the second factor names.
+    """
+
+    plain: Donut
+    mean: Float[Array, " dim"] | None
+    covariance: Float[Array, "dim dim"] | None
+    log_z: Float[Array, ""]
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    window: Window | None = eqx.field(static=True)
+
+    def __init__(self, *, name: str = "rezende1"):
+        """Find the moments by quadrature over angle and radius."""
+        self.plain = Donut(2.0, 0.4)
+        # An even rule on a periodic function: 256 angles are exact to rounding.
+        cosine = np.cos(np.arange(256) * 2 * pi / 256)
+
+        def integrand(r: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m 3"]:
+            z1 = r[:, None] * cosine
+            kept = np.exp(np.asarray(_log_pull(jnp.asarray(z1)), np.float64))
+            powers = np.stack([np.ones_like(z1), z1**2, (r**2)[:, None] - z1**2], axis=-1)
+            return (kept[..., None] * powers).mean(1)
+
+        mass, first, second = self.plain.law.expectation(integrand)
+        self.mean = jnp.asarray(np.zeros(2))
+        self.covariance = jnp.asarray(np.diag([first, second]) / mass)
+        self.log_z = self.plain.log_z + log(mass)
+        self.dim, self.name, self.window = 2, name, self.plain.window
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return `-U1(x)`."""
+        return self.plain.log_density(x) + _log_pull(x[0])
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n dim"]:
+        """Draw by rejection from the ring; about every second proposal is kept."""
+
+        def propose(carry):
+            key, draws, kept = carry
+            key, key_ring, key_keep = jax.random.split(key, 3)
+            fresh = self.plain.sample(key_ring, num_samples)
+            # The pull exceeds its bound of one by 2e-10 at most, less than rounding.
+            height = jnp.exp(_log_pull(fresh[:, 0]))
+            take = ~kept & (jax.random.uniform(key_keep, kept.shape, height.dtype) < height)
+            return key, jnp.where(take[:, None], fresh, draws), kept | take
+
+        def unfinished(carry) -> Bool[Array, ""]:
+            return ~jnp.all(carry[2])
+
+        blank = jnp.zeros((num_samples, 2), self.plain.ring.dtype)
+        start = key, blank, jnp.zeros(num_samples, bool)
+        _, draws, _ = jax.lax.while_loop(unfinished, propose, start)
+        return draws
+
+
+def _log_pull(z1: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    return jnp.logaddexp(-0.5 * ((z1 - 2) / 0.6) ** 2, -0.5 * ((z1 + 2) / 0.6) ** 2)
+
+
+class Ribbon(ExactTarget):
+    """Wavy strands along `z1`: `log q = -(z1/4)^4 + log sum_k exp(-((z2 - c_k(z1)) / s_k)^2 / 2)`.
+
+    Potentials two to four have the second term only, which is flat along `z1` and so has no finite
+    mass; plots hide this by their window. Flow libraries add a quartic wall, and so does this: here
+    `-(z1 / 4)^4`, in `z1` alone. It leaves `z1` a law of its own, and `z2 | z1` a mixture of
+    Gaussians with weights `s_k / sum s`.
+    """
+
+    law: GridLaw
+    widths: Float[Array, " k"]
+    mean: Float[Array, " dim"] | None
+    covariance: Float[Array, "dim dim"] | None
+    centres: Callable[[Float[Array, ""]], Float[Array, " k"]] = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    window: Window | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        centres: Callable[[Float[Array, ""]], Float[Array, " k"]],
+        widths: ArrayLike,
+        *,
+        name: str,
+    ):
+        """Make strands of the given `widths` whose `centres` are a top-level function of `z1`."""
+        widths = np.asarray(widths, np.float64)
+        # Beyond 10 the density has fallen by exp(-39).
+        self.law = GridLaw(lambda z1: np.exp(-((z1 / 4) ** 4)), -10.0, 10.0)
+        shares = widths / widths.sum()
+
+        def moments(z1: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m 5"]:
+            strands = np.asarray(jax.vmap(centres)(jnp.asarray(z1)), np.float64)
+            z2, squared = strands @ shares, (strands**2 + widths**2) @ shares
+            return np.stack([z1, z2, z1**2, z1 * z2, squared], axis=-1)
+
+        m1, m2, m11, m12, m22 = self.law.expectation(moments)
+        raw = np.array([[m11, m12], [m12, m22]])
+        self.mean = jnp.asarray(np.array([m1, m2]))
+        self.covariance = jnp.asarray(raw - np.outer([m1, m2], [m1, m2]))
+        self.widths, self.centres = jnp.asarray(widths), centres
+        self.dim, self.name, self.window = 2, name, ((-6.0, 6.0), (-5.0, 3.0))
+
+    @property
+    def log_z(self) -> Float[Array, ""]:
+        """The log of the integral of `exp(log_density)`."""
+        return self.law.log_z + 0.5 * log(2 * pi) + jnp.log(jnp.sum(self.widths))
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the log of the sum over strands, closed softly at both ends."""
+        strands = -0.5 * ((x[1] - self.centres(x[0])) / self.widths) ** 2
+        return jax.nn.logsumexp(strands) - (x[0] / 4) ** 4
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n dim"]:
+        """Draw `z1`, a strand, and the place across it."""
+        key_along, key_strand, key_across = jax.random.split(key, 3)
+        z1 = self.law.sample(key_along, num_samples)
+        strand = jax.random.categorical(key_strand, jnp.log(self.widths), shape=(num_samples,))
+        noise = jax.random.normal(key_across, (num_samples,), z1.dtype)
+
+        def place(z1: Float[Array, ""], strand: Int[Array, ""], noise: Float[Array, ""]):
+            return jnp.stack([z1, self.centres(z1)[strand] + self.widths[strand] * noise])
+
+        return jax.vmap(place)(z1, strand, noise)
+
+
+def _wave(z1: Float[Array, ""]) -> Float[Array, ""]:
+    return jnp.sin(pi * z1 / 2)
+
+
+def _one_strand(z1: Float[Array, ""]) -> Float[Array, " 1"]:
+    return _wave(z1)[None]
+
+
+def _bump_strands(z1: Float[Array, ""]) -> Float[Array, " 2"]:
+    return jnp.stack([_wave(z1), _wave(z1) - 3 * jnp.exp(-0.5 * ((z1 - 1) / 0.6) ** 2)])
+
+
+def _fork_strands(z1: Float[Array, ""]) -> Float[Array, " 2"]:
+    return jnp.stack([_wave(z1), _wave(z1) - 3 * jax.nn.sigmoid((z1 - 1) / 0.3)])
+
+
+def rezende1() -> SplitRing:
+    """Return the first potential, a split ring; proper as published."""
+    return SplitRing()
+
+
+def rezende2() -> Ribbon:
+    """Return the second potential, one wave: `c = sin(pi z1 / 2)` with `s = 0.4`."""
+    return Ribbon(_one_strand, [0.4], name="rezende2")
+
+
+def rezende3() -> Ribbon:
+    """Return the third: `c` and `c - 3 exp(-((z1 - 1) / 0.6)^2 / 2)`, both with `s = 0.35`."""
+    return Ribbon(_bump_strands, [0.35, 0.35], name="rezende3")
+
+
+def rezende4() -> Ribbon:
+    """Return the fourth: `c` with `s = 0.4` and `c - 3 sigmoid((z1 - 1) / 0.3)` with `s = 0.35`."""
+    return Ribbon(_fork_strands, [0.4, 0.35], name="rezende4")
