@@ -1,0 +1,165 @@
+"""The easy laws that a sampler pushes forward: each can be drawn, evaluated, and fed with uniforms."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jax.scipy.special import logsumexp
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Key
+
+from pushforward.checks import check_count
+
+# Uniforms are kept off 0 and 1, where the normal quantile is infinite; 2^-24 is float32's grain.
+_EDGE = 2.0**-24
+
+
+def _to_normal(u: Float[Array, "..."]) -> Float[Array, "..."]:
+    return norm.ppf(jnp.clip(u, _EDGE, 1.0 - _EDGE))
+
+
+def _check_size(size: int) -> int:
+    return check_count(size, "size")
+
+
+class Latent(eqx.Module):
+    """A law of latents `z`: `num_uniforms` says how long a point of a low-discrepancy set must be."""
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """Coordinates of a latent."""
+
+    @property
+    @abc.abstractmethod
+    def num_uniforms(self) -> int:
+        """How many uniforms make one latent."""
+
+    @abc.abstractmethod
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
+        """Draw latents."""
+
+    @abc.abstractmethod
+    def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
+        """Map one point of the unit cube to a latent, preserving the law."""
+
+    @abc.abstractmethod
+    def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
+        """Return the normalised log density of one latent."""
+
+
+class Normal(Latent):
+    """Standard normal latents."""
+
+    size: int = eqx.field(static=True, converter=_check_size)
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a latent."""
+        return self.size
+
+    @property
+    def num_uniforms(self) -> int:
+        """One a coordinate."""
+        return self.dim
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
+        """Draw latents."""
+        return jax.random.normal(key, (num_samples, self.dim))
+
+    def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
+        """Map by the normal quantile."""
+        return _to_normal(u)
+
+    def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
+        """Return `log N(z; 0, I)`."""
+        return norm.logpdf(z).sum()
+
+
+class Uniform(Latent):
+    """Uniform latents on `(-1, 1)^dim`."""
+
+    size: int = eqx.field(static=True, converter=_check_size)
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a latent."""
+        return self.size
+
+    @property
+    def num_uniforms(self) -> int:
+        """One a coordinate."""
+        return self.dim
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
+        """Draw latents."""
+        return jax.random.uniform(key, (num_samples, self.dim), minval=-1.0)
+
+    def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
+        """Stretch the cube."""
+        return 2.0 * u - 1.0
+
+    def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
+        """Return `-dim log 2` inside the cube."""
+        inside = jnp.all(jnp.abs(z) <= 1.0)
+        return jnp.where(inside, -self.dim * jnp.log(2.0), -jnp.inf)
+
+
+class NormalMixture(Latent):
+    """A mixture of normals with full covariances: separated modes need no bridges between them."""
+
+    weights: Float[Array, " k"]
+    means: Float[Array, "k latent"]
+    choleskys: Float[Array, "k latent latent"]
+
+    def __check_init__(self):
+        k, dim = self.means.shape
+        if self.weights.shape != (k,) or self.choleskys.shape != (k, dim, dim):
+            raise ValueError("weights, means and choleskys of a NormalMixture must agree in size.")
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a latent."""
+        return self.means.shape[1]
+
+    @property
+    def num_uniforms(self) -> int:
+        """One for the component, one a coordinate."""
+        return self.dim + 1
+
+    def _place(self, u: Float[Array, ""], eps: Float[Array, " latent"]) -> Float[Array, " latent"]:
+        cumulative = jnp.cumsum(self.weights)
+        k = jnp.searchsorted(cumulative, u * cumulative[-1], side="right", method="compare_all")
+        k = jnp.minimum(k, self.weights.size - 1)
+        return self.means[k] + self.choleskys[k] @ eps
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
+        """Draw a component, then a normal."""
+        key_component, key_normal = jax.random.split(key)
+        u = jax.random.uniform(key_component, (num_samples,))
+        eps = jax.random.normal(key_normal, (num_samples, self.dim))
+        return jax.vmap(self._place)(u, eps)
+
+    def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
+        """Spend the first uniform on the component."""
+        return self._place(u[0], _to_normal(u[1:]))
+
+    def component_log_densities(self, z: Float[Array, " latent"]) -> Float[Array, " k"]:
+        """Return `log w_c + log N(z; m_c, L_c L_c^T)` of every component."""
+        k, dim = self.means.shape
+        # Inverses first: they do not depend on `z`, so under `vmap` over points they are made once, and
+        # all components of all points become one matrix product.
+        inverses = jax.vmap(lambda c: solve_triangular(c, jnp.eye(dim, dtype=z.dtype), lower=True))(
+            self.choleskys
+        )
+        offsets = jnp.einsum("kij,kj->ki", inverses, self.means)
+        r = (inverses.reshape(k * dim, dim) @ z).reshape(k, dim) - offsets
+        log_det = jnp.log(jnp.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
+        constant = jnp.log(self.weights) - log_det - 0.5 * dim * jnp.log(2.0 * jnp.pi)
+        return constant - 0.5 * jnp.sum(r**2, axis=1)
+
+    def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
+        """Return the mixture's log density."""
+        return logsumexp(self.component_log_densities(z))

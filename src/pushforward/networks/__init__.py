@@ -1,0 +1,9 @@
+"""Networks: of one point, their sizes in their arrays, so that a file needs nothing more to rebuild them."""
+
+from pushforward.networks.activations import ACTIVATIONS as ACTIVATIONS
+from pushforward.networks.activations import PIECEWISE_LINEAR as PIECEWISE_LINEAR
+from pushforward.networks.mlp import MLP as MLP
+from pushforward.networks.mlp import NoiseConditional as NoiseConditional
+from pushforward.networks.mlp import mlp as mlp
+from pushforward.networks.modulated import Modulated as Modulated
+from pushforward.networks.modulated import modulated as modulated

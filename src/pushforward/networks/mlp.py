@@ -1,0 +1,95 @@
+"""Fully connected networks: of one point, and of one point with a noise level."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from pushforward.checks import check_count
+from pushforward.networks.activations import activation
+
+
+class MLP(eqx.Module):
+    """`x -> W_n a(... a(W_1 x + b_1) ...) + b_n`, plus `x` itself where `skip` is set.
+
+    Built with `mlp`; the fields are all there is to save.
+    """
+
+    weights: tuple[Float[Array, "out in"], ...]
+    biases: tuple[Float[Array, " out"], ...]
+    activation: str = eqx.field(static=True)
+    skip: bool = eqx.field(static=True)
+
+    def __check_init__(self):
+        sizes = [self.weights[0].shape[1], *(w.shape[0] for w in self.weights)]
+        chained = [(sizes[i + 1], sizes[i]) for i in range(len(self.weights))]
+        if [w.shape for w in self.weights] != chained or [b.shape for b in self.biases] != [
+            (size,) for size in sizes[1:]
+        ]:
+            raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
+        activation(self.activation)
+
+    @property
+    def in_size(self) -> int:
+        """Coordinates of the input."""
+        return self.weights[0].shape[1]
+
+    @property
+    def out_size(self) -> int:
+        """Coordinates of the output."""
+        return self.weights[-1].shape[0]
+
+    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
+        """Map one point."""
+        act, h = activation(self.activation), x
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            h = act(weight @ h + bias)
+        y = self.weights[-1] @ h + self.biases[-1]
+        if not self.skip:
+            return y
+        # A latent longer than the point loses its tail on the skip, a shorter one is padded.
+        shared = min(self.in_size, self.out_size)
+        return y.at[:shared].add(x[:shared])
+
+
+def mlp(
+    key: Key[Array, ""],
+    in_size: int,
+    out_size: int,
+    *,
+    width: int = 64,
+    depth: int = 3,
+    activation: str = "silu",
+    skip: bool = False,
+    zero_last: bool = False,
+) -> MLP:
+    """Build an MLP of `depth` hidden layers (so `depth + 1` linear maps), biases zero, weights `N(0, 1/in)`.
+
+    `zero_last` starts the last layer at zero, so that a net with a skip starts as the identity.
+    """
+    width, depth = check_count(width, "width"), check_count(depth, "depth")
+    sizes = [check_count(in_size, "in_size"), *[width] * depth, check_count(out_size, "out_size")]
+    keys = jax.random.split(key, len(sizes) - 1)
+    weights = [
+        jax.random.normal(k, (n_out, n_in)) / jnp.sqrt(n_in)
+        for k, n_in, n_out in zip(keys, sizes[:-1], sizes[1:], strict=True)
+    ]
+    if zero_last:
+        weights[-1] = jnp.zeros_like(weights[-1])
+    biases = tuple(jnp.zeros(n_out) for n_out in sizes[1:])
+    return MLP(weights=tuple(weights), biases=biases, activation=activation, skip=skip)
+
+
+class NoiseConditional(eqx.Module):
+    """A score net for many noise levels: `s(x, sigma) = mlp(x / sqrt(1 + sigma^2), log sigma) / sigma`.
+
+    The input is brought to unit scale and the output carries the `1/sigma` of every smoothed score,
+    so that the net itself answers at one scale throughout.
+    """
+
+    net: MLP
+
+    def __call__(self, x: Float[Array, " dim"], sigma: Float[Array, ""]) -> Float[Array, " dim"]:
+        """Return the score of the draws smoothed by `N(0, sigma^2 I)`, at one point."""
+        scaled = x / jnp.sqrt(1.0 + sigma**2)
+        return self.net(jnp.append(scaled, jnp.log(sigma))) / sigma
