@@ -1,0 +1,38 @@
+"""What an objective is: a surrogate whose gradient in the network's parameters moves the sampler."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+
+Network: TypeAlias = Callable[[Float[Array, " latent"]], Float[Array, " dim"]]
+
+
+class View(NamedTuple):
+    """What an objective may look at besides the network: target, fitted score, how far training is."""
+
+    target: Target
+    score: Any
+    """The fitted score (or critic) of the sampler's draws, frozen; `None` for objectives that need none."""
+    progress: Float[Array, ""]
+    """From 0 at the start of training to 1 at its end."""
+
+
+class Objective(eqx.Module):
+    """A surrogate: its value may mean nothing, its gradient through the draws is what counts."""
+
+    @abc.abstractmethod
+    def surrogate(
+        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
+    ) -> Float[Array, ""]:
+        """Return a scalar whose gradient in the parameters of `network` is the step direction."""
+
+
+def push(network: Network, z: Float[Array, "n latent"]) -> Float[Array, "n dim"]:
+    """Push latents through the network."""
+    return jax.vmap(network)(z)
