@@ -15,7 +15,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -53,7 +52,7 @@ def dump(path: str | os.PathLike, parts: Mapping[str, eqx.Module], about: Mappin
     """Write named modules and what is to be said about them (JSON values) to one file."""
     tensors: dict[str, np.ndarray] = {}
     structure = {name: _describe(part, name, tensors) for name, part in parts.items()}
-    body = json.dumps({"structure": structure, "about": dict(about)}, allow_nan=False, sort_keys=True)
+    body = json.dumps({"structure": structure, "about": dict(about)}, allow_nan=False)
     header = {
         "format": FORMAT,
         "version": str(VERSION),
@@ -164,7 +163,8 @@ def _rebuild(
         array = tensors.pop(node["tensor"])
         if not np.all(np.isfinite(array)):
             raise ValueError(f"array {node['tensor']!r} holds values that are not finite.")
-        return jnp.asarray(array)
+        # Not `jnp.asarray`, which compiles a program of its own for every new shape.
+        return jax.device_put(array)
     if "tuple" in node:
         return tuple(_rebuild(part, tensors, classes, depth=depth + 1) for part in node["tuple"])
     if "module" in node:

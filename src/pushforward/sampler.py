@@ -83,7 +83,8 @@ class Sampler(eqx.Module):
         for block in self.stream(key, num_samples, latents=latents):
             out[start : start + len(block)] = block
             start += len(block)
-        return jnp.asarray(out)
+        # Not `jnp.asarray`, which compiles a program of its own for every new shape.
+        return jax.device_put(out)
 
     def stream(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> Iterator[np.ndarray]:
         """Yield the rows of `sample(key, num_samples)` block by block, in bounded memory."""
@@ -99,7 +100,7 @@ class Sampler(eqx.Module):
         while remaining > 0:
             # The large program is worth its waste only when more than a quarter of it is wanted.
             groups = large if remaining > large * GROUP // 4 else 1
-            block = np.asarray(_draw_groups(map_, key, jnp.asarray(group), groups))
+            block = np.asarray(_draw_groups(map_, key, jax.device_put(group), groups))
             yield block[:remaining]
             group += groups
             remaining -= len(block)
@@ -111,7 +112,7 @@ class Sampler(eqx.Module):
         engine = qmc.Sobol(self.latent.num_uniforms, scramble=True, rng=np.random.default_rng(seed))
         map_, rows = self._map(), GROUP * TILE_GROUPS
         while remaining > 0:
-            uniforms = jnp.asarray(engine.random(rows), dtype=self.frame.centre.dtype)
+            uniforms = jax.device_put(engine.random(rows).astype(self.frame.centre.dtype))
             yield np.asarray(_draw_uniforms(map_, uniforms))[:remaining]
             remaining -= rows
 

@@ -15,8 +15,9 @@ class MLP(eqx.Module):
     Built with `mlp`; the fields are all there is to save.
     """
 
-    weights: tuple[Float[Array, "out in"], ...]
-    biases: tuple[Float[Array, " out"], ...]
+    # Each layer has sizes of its own, which the leading underscore says to the shape checks.
+    weights: tuple[Float[Array, "_out _in"], ...]
+    biases: tuple[Float[Array, " _out"], ...]
     activation: str = eqx.field(static=True)
     skip: bool = eqx.field(static=True)
 

@@ -1,0 +1,158 @@
+"""From settings to parts: the one place where names become networks, objectives and optimisers."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.latents import Latent, Normal, NormalMixture, Uniform
+from pushforward.matching import Critic, Denoising, Exact, Kernel, Sliced
+from pushforward.networks import MLP, mlp, modulated
+from pushforward.objectives import (
+    KL,
+    KSD,
+    Combined,
+    ExactKL,
+    Fisher,
+    FisherStein,
+    Forward,
+    Objective,
+    SteinGAN,
+)
+from pushforward.training.alternating import Parts
+from pushforward.training.settings import Settings
+
+FORWARD_UNTIL = 0.6
+"""Share of the steps after which the pull to the teacher is gone: its errors must not be inherited."""
+
+
+class ResidualScore(eqx.Module):
+    """The latent law's exact score plus a net that starts at zero: right where an identity map starts."""
+
+    base: Latent
+    net: MLP
+
+    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """Return the score at one point."""
+        return jax.grad(jax.lax.stop_gradient(self.base).log_density)(x) + self.net(x)
+
+
+def build_parts(
+    key: Key[Array, ""],
+    target: Target,
+    settings: Settings,
+    *,
+    mixture: NormalMixture | None,
+    draws: Float[Array, "m dim"] | None,
+) -> Parts:
+    """Return the parts of the alternating algorithm for a target already in its frame."""
+    key_network, key_score = jax.random.split(key)
+    latent = build_latent(settings, target.dim, mixture)
+    matching = build_matching(settings, target)
+    needs_net = matching is not None and not isinstance(matching, Kernel)
+    return Parts(
+        target=target,
+        latent=latent,
+        objective=build_objective(settings, draws),
+        matching=matching,
+        network=build_network(key_network, settings, latent.dim, target.dim),
+        score_net=build_score_net(key_score, settings, latent, target.dim) if needs_net else None,
+        optimiser=_adam(settings, settings.learning_rate, settings.beta1, settings.num_steps),
+        score_optimiser=_adam(
+            settings, settings.score_learning_rate, 0.9, settings.num_steps * settings.score_steps
+        ),
+        batch_size=settings.batch_size,
+        score_batch_size=settings.score_batch_size,
+        score_steps=settings.score_steps if needs_net else 0,
+        num_steps=settings.num_steps,
+        ema=settings.ema,
+        score_ema=settings.score_ema,
+        tempering=_warming(settings.tempering) if settings.tempering != 1.0 else None,
+    )
+
+
+def build_latent(settings: Settings, dim: int, mixture: NormalMixture | None) -> Latent:
+    """Return the latent law."""
+    if settings.latent == "mixture":
+        assert mixture is not None
+        return mixture
+    return {"normal": Normal, "uniform": Uniform}[settings.latent](
+        settings.latent_dim or dim + settings.extra_latents
+    )
+
+
+def build_network(key: Key[Array, ""], settings: Settings, latent_dim: int, dim: int) -> Any:
+    """Return the sampler's network."""
+    sizes = {"width": settings.width, "depth": settings.depth, "activation": settings.activation}
+    if settings.network == "modulated":
+        return modulated(key, dim, **sizes)
+    return mlp(key, latent_dim, dim, skip=settings.skip, **sizes)
+
+
+def build_score_net(key: Key[Array, ""], settings: Settings, latent: Latent, dim: int) -> Any:
+    """Return the score net; beside a mixture latent, a correction to the mixture's own score."""
+    residual = isinstance(latent, NormalMixture)
+    net = mlp(
+        key,
+        dim,
+        dim,
+        width=settings.score_width,
+        depth=settings.score_depth,
+        activation=settings.score_activation,
+        zero_last=residual,
+    )
+    return ResidualScore(latent, net) if residual else net
+
+
+def build_matching(settings: Settings, target: Target) -> Any:
+    """Return the matching, or `None` for objectives that need no score."""
+    if settings.objective == "fisher_stein":
+        return Critic(target)
+    if settings.objective in ("exact_kl", "ksd", "steingan"):
+        return None
+    if settings.objective == "fisher" and settings.fisher_form == "projection":
+        return Denoising(settings.sigma)
+    return {
+        "exact": Exact,
+        "sliced": lambda: Sliced(settings.num_projections),
+        "denoising": lambda: Denoising(settings.sigma),
+        "kernel": Kernel,
+        "none": lambda: None,
+    }[settings.matching]()
+
+
+def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> Objective:
+    """Return the objective, with the fading pull to the teacher's draws where one is asked for."""
+    fisher = Fisher(settings.fisher_form, settings.sigma)
+    share = settings.fisher_weight
+    main = {
+        "kl": KL,
+        "fisher": lambda: fisher,
+        "combined": lambda: Combined((KL(), fisher), (1.0 - share, share)),
+        "fisher_stein": FisherStein,
+        "exact_kl": ExactKL,
+        "ksd": KSD,
+        "steingan": SteinGAN,
+    }[settings.objective]()
+    if settings.forward_weight == 0.0:
+        return main
+    assert draws is not None
+    weight = settings.forward_weight
+
+    def fading(progress):
+        return weight * jnp.maximum(0.0, 1.0 - progress / FORWARD_UNTIL)
+
+    return Combined((main, Forward(draws)), (1.0, fading))
+
+
+def _adam(settings: Settings, rate: float, beta1: float, num_steps: int) -> optax.GradientTransformation:
+    schedule = optax.cosine_decay_schedule(rate, num_steps, alpha=settings.final_rate)
+    return optax.chain(optax.clip_by_global_norm(settings.clip), optax.adam(schedule, b1=beta1, b2=0.99))
+
+
+def _warming(start: float):
+    return lambda progress: jnp.minimum(1.0, start + (1.0 - start) * 3.0 * progress)

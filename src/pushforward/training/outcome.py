@@ -1,0 +1,27 @@
+"""How a run can end, by name, and the error that carries a run which ended badly."""
+
+import enum
+from typing import Any
+
+
+class Outcome(enum.Enum):
+    """Every way a run can end; the value is the message."""
+
+    FINISHED = "all steps were taken"
+    CONVERGED = "the monitors stopped improving, so the run stopped early"
+    OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
+    INTERRUPTED = "the run was interrupted; the sampler is the last good one"
+    DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"
+
+    @property
+    def good(self) -> bool:
+        """Whether the sampler is what was asked for, or at least the best the budget allowed."""
+        return self in (Outcome.FINISHED, Outcome.CONVERGED, Outcome.OUT_OF_TIME)
+
+
+class FitError(RuntimeError):
+    """A fit that ended badly; `error.fit` holds what there is: the last good sampler and the history."""
+
+    def __init__(self, message: str, fit: Any = None):
+        super().__init__(message)
+        self.fit = fit

@@ -1,0 +1,75 @@
+"""Mode weights put right by importance sampling of the sampler's own draws: no others are needed."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.latents import Latent, NormalMixture
+from pushforward.objectives.exact_kl import value_and_log_det
+
+NUM_DRAWS = 65536
+TRUST_FROM = 0.2
+"""Below this efficiency a few draws carry all the weight, and repairing by them does harm."""
+
+
+class Weighing(NamedTuple):
+    """How a sampler with a known density stands to its target."""
+
+    efficiency: Float[Array, ""]
+    """Effective sample size of importance sampling from it, as a share: one where it is exact."""
+    log_z: Float[Array, ""]
+
+
+@eqx.filter_jit
+def log_weights(target: Target, latent: Latent, network: Any, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    """Return `log q(g(z)) + log |det dg/dz| - log p(z)`: the log importance weights of the draws `g(z)`.
+
+    Right where the map is one-to-one, as one trained by `ExactKL` from the identity is at least locally.
+    """
+
+    def one(latent_point):
+        x, log_det = value_and_log_det(network, latent_point)
+        return target.log_density(x) + log_det - latent.log_density(latent_point)
+
+    w = jax.lax.map(one, z, batch_size=4096)
+    return jnp.where(jnp.isfinite(w), w, -jnp.inf)
+
+
+def _efficiency(w: Float[Array, " n"]) -> Float[Array, ""]:
+    return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
+
+
+@eqx.filter_jit
+def weigh(
+    key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int = NUM_DRAWS
+) -> Weighing:
+    """Estimate efficiency and `log Z` by importance sampling."""
+    w = log_weights(target, latent, network, latent.sample(key, num_draws))
+    return Weighing(_efficiency(w), logsumexp(w) - jnp.log(num_draws))
+
+
+@eqx.filter_jit
+def repair_weights(
+    key: Key[Array, ""], target: Target, latent: NormalMixture, network: Any, num_steps: int = 10
+) -> NormalMixture:
+    """Return the latent with its component weights re-estimated, or as it was if they cannot be trusted.
+
+    Expectation-maximisation on the weights alone: `w_c <- sum_i iw_i r_c(z_i)`.
+    """
+    z = latent.sample(key, NUM_DRAWS)
+    w = log_weights(target, latent, network, z)
+    # A handful of wild draws must not decide: weights are capped at e^5 times the median.
+    share = jax.nn.softmax(jnp.minimum(w, jnp.median(w) + 5.0))
+    logs = jax.lax.map(latent.component_log_densities, z, batch_size=4096) - jnp.log(latent.weights)
+
+    def body(_, weights):
+        return share @ jax.nn.softmax(logs + jnp.log(weights), axis=1)
+
+    weights = jax.lax.fori_loop(0, num_steps, body, latent.weights)
+    good = (_efficiency(w) > TRUST_FROM) & jnp.all(jnp.isfinite(weights))
+    return NormalMixture(jnp.where(good, weights, latent.weights), latent.means, latent.choleskys)

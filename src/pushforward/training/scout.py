@@ -1,0 +1,112 @@
+"""Where is the mass? Uphill walks from starts over many scales, and the curvature where they end.
+
+Nothing is assumed of the target's place or units: starts are spread over six orders of magnitude and
+each walk adapts its step in every coordinate (RPROP), so that shift and scale cost only logarithms.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+
+RADII = (1e-2, 1e4)
+"""Starts lie at log-uniform distances from the origin; the walks themselves go further."""
+
+MAX_MODES = 64
+GROW, SHRINK = 1.3, 0.5
+
+
+class Peaks(NamedTuple):
+    """Distinct places where uphill walks ended, best first, with the local scale of each coordinate."""
+
+    points: Float[np.ndarray, "k dim"]
+    choleskys: Float[np.ndarray, "k dim dim"]
+    log_densities: Float[np.ndarray, " k"]
+
+
+@eqx.filter_jit
+def _walk(
+    target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"], num_steps: int
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+    """Climb from every start: each coordinate's step grows while its slope keeps its sign."""
+    value_and_slope = jax.vmap(jax.value_and_grad(target.log_density))
+
+    def tidy(value, slope):
+        return jnp.where(jnp.isnan(value), -jnp.inf, value), jnp.where(jnp.isfinite(slope), slope, 0.0)
+
+    def body(carry, _):
+        x, value, slope, step = carry
+        new = x + step * jnp.sign(slope)
+        new_value, new_slope = tidy(*value_and_slope(new))
+        better = (new_value >= value)[:, None]
+        # A worse point is not taken and all its steps shrink; a better one adapts by sign.
+        turned = new_slope * slope < 0
+        step = step * jnp.where(better, jnp.where(turned, SHRINK, GROW), SHRINK)
+        keep = (jnp.where(better, new, x), jnp.where(better[:, 0], new_value, value))
+        return (*keep, jnp.where(better, new_slope, slope), step), None
+
+    value, slope = tidy(*value_and_slope(x))
+    steps = jnp.broadcast_to(step, x.shape)
+    (x, value, _, _), _ = jax.lax.scan(body, (x, value, slope, steps), None, length=num_steps)
+    return x, value
+
+
+@eqx.filter_jit
+def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
+    return jax.lax.map(jax.hessian(target.log_density), x)
+
+
+def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_steps: int = 300) -> Peaks:
+    """Find the places where mass may lie, from the log density alone."""
+    key_direction, key_radius = jax.random.split(key)
+    low, high = np.log(RADII[0]), np.log(RADII[1])
+    radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
+    starts = radius * jax.random.normal(key_direction, (num_starts, target.dim))
+    x, value = (np.asarray(a, np.float64) for a in _walk(target, starts, 0.1 * radius, num_steps))
+    usable = np.isfinite(value) & np.all(np.isfinite(x), axis=1)
+    if not usable.any():
+        raise ValueError(
+            f"`target`: the log density of {target.name!r} was not finite at any of {num_starts} starts "
+            f"between {RADII[0]:g} and {RADII[1]:g} from the origin. Check its support, or shift it."
+        )
+    x, value = x[usable], value[usable]
+    order = np.argsort(-value)
+    return _distinct(target, x[order], value[order])
+
+
+def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
+    """Keep one walk of each hill; a hill's size is its Laplace mass, `log q + log det scale`."""
+    dim = target.dim
+    # Walks on one hill end within rounding of each other, or along its ridge where it has one.
+    limit = MAX_MODES if dim <= 100 else 4
+    spread = np.std(x, axis=0) + 1e-12
+    kept: list[int] = []
+    for i in range(len(x)):
+        if all(np.max(np.abs(x[i] - x[j]) / (1e-3 * spread + 1e-4 * np.abs(x[j]) + 1e-8)) > 1 for j in kept):
+            kept.append(i)
+        if len(kept) == limit:
+            break
+    points = x[kept]
+    hessians = np.asarray(_curvature(target, jnp.asarray(points)), np.float64)
+    choleskys = np.stack([_scale(h, spread) for h in hessians])
+    mass = value[kept] + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
+    near = mass > mass.max() - 20.0 - dim
+    return Peaks(points[near], choleskys[near], value[kept][near])
+
+
+def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return a Cholesky factor of the inverse curvature; flat or rising directions get a wide guess."""
+    dim = len(hessian)
+    if not np.all(np.isfinite(hessian)):
+        return np.diag(np.maximum(spread, 1e-6))
+    values, vectors = np.linalg.eigh(-0.5 * (hessian + hessian.T))
+    # Along a ridge the curvature is rounding noise; how far apart the peaks lie says more.
+    widest = 2.0 * spread.max() if spread.max() > 1e-6 else np.inf
+    floor = max(1e-8 * values.max(), widest**-2, 1e-20)
+    covariance = (vectors / np.maximum(values, floor)) @ vectors.T
+    return np.linalg.cholesky(covariance + 1e-9 * np.trace(covariance) / dim * np.eye(dim))

@@ -1,0 +1,244 @@
+"""The teacher: adaptive tempered sequential Monte Carlo with ensemble moves.
+
+Particles go from a start law `q0` to the target along `q0^(1-b) q^b`; each next `b` keeps the effective
+sample size at a fixed share, and a few sweeps of Markov moves at each `b` restore diversity. Gives draws,
+their mode weights and `log Z`, from the log density alone.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Int, Key
+
+from pushforward.base import Target
+from pushforward.latents import Latent
+
+ESS_SHARE = 0.6
+MAX_TEMPERATURES = 200
+TARGET_ACCEPTANCE = 0.57
+"""MALA's optimal acceptance in high dimension."""
+
+
+class Population(NamedTuple):
+    """Weighted equally: the particles with both log densities."""
+
+    x: Float[Array, "n dim"]
+    log_target: Float[Array, " n"]
+    log_start: Float[Array, " n"]
+
+
+class Teaching(NamedTuple):
+    """What the teacher hands over."""
+
+    draws: Float[Array, "m dim"]
+    log_z: float
+    num_temperatures: int
+    acceptance: float
+    start_efficiency: float
+    """Effective sample size, as a share, of plain importance sampling from the start."""
+
+
+class Between(eqx.Module):
+    """The two ends of the path; a log density that is not a number counts as no density at all."""
+
+    target: Target
+    start: Latent
+
+    def ends(self, x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Return `log q(x)` and `log q0(x)`."""
+        log_target = self.target.log_density(x)
+        # Plus infinity would win every comparison; a point where the density blows up is refused like a NaN.
+        log_target = jnp.where(jnp.isfinite(log_target), log_target, -jnp.inf)
+        return log_target, self.start.log_density(x)
+
+    def value_and_slope(
+        self, x: Float[Array, " dim"], b: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, " dim"]]:
+        """Return both ends and the gradient of the tempered log density."""
+
+        def tempered(point):
+            log_target, log_start = self.ends(point)
+            return b * log_target + (1.0 - b) * log_start, (log_target, log_start)
+
+        slope, (log_target, log_start) = jax.grad(tempered, has_aux=True)(x)
+        return log_target, log_start, jnp.where(jnp.isfinite(slope), slope, 0.0)
+
+
+def _mix(log_target, log_start, b):
+    # 0 * -inf would be NaN at b = 0 or b = 1.
+    return jnp.where(log_target == -jnp.inf, -jnp.inf, b * log_target) + (1.0 - b) * log_start
+
+
+@eqx.filter_jit
+def next_temperature(log_ratio: Float[Array, " n"], b: Float[Array, ""]) -> Float[Array, ""]:
+    """Return the largest `b' <= 1` whose importance weights keep the wanted effective sample size."""
+
+    def share(candidate):
+        w = (candidate - b) * log_ratio
+        return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
+
+    def body(_, bracket):
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        good = share(middle) >= ESS_SHARE
+        return jnp.where(good, middle, low), jnp.where(good, high, middle)
+
+    low, _ = jax.lax.fori_loop(0, 40, body, (b, jnp.asarray(1.0)))
+    return jnp.where(share(jnp.asarray(1.0)) >= ESS_SHARE, 1.0, jnp.maximum(low, b + 1e-6))
+
+
+@eqx.filter_jit
+def resample(key: Key[Array, ""], population: Population, log_weights: Float[Array, " n"]) -> Population:
+    """Systematic resampling."""
+    n = log_weights.size
+    cumulative = jnp.cumsum(jax.nn.softmax(log_weights))
+    positions = (jnp.arange(n) + jax.random.uniform(key)) / n
+    rows: Int[Array, " n"] = jnp.minimum(jnp.searchsorted(cumulative, positions), n - 1)
+    return Population(*(a[rows] for a in population))
+
+
+def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
+    """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
+    sub = x[:: max(1, x.shape[0] // 4096)]
+    middle = jnp.median(sub, axis=0)
+    deviation = 1.4826 * jnp.median(jnp.abs(sub - middle), axis=0) + 1e-12
+    y = jnp.clip(sub - middle, -5.0 * deviation, 5.0 * deviation)
+    covariance = y.T @ y / sub.shape[0]
+    ridge = 1e-6 * jnp.diagonal(covariance) + 1e-12 * jnp.max(jnp.diagonal(covariance)) + 1e-30
+    return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
+
+
+def _accept(key, old: Population, new: Population, b, log_correction: Array | float = 0.0):
+    gain = _mix(new.log_target, new.log_start, b) - _mix(old.log_target, old.log_start, b)
+    u = jnp.log(jax.random.uniform(key, gain.shape))
+    yes = u < jnp.where(jnp.isnan(gain), -jnp.inf, gain + log_correction)
+    keep = jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
+    return keep, yes
+
+
+def _differences(key, between: Between, population: Population, b) -> Population:
+    """Move one half along differences of the other (differential evolution), then let them change places.
+
+    Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
+    mode weights keep mixing at every temperature.
+    """
+    key_pair, key_scale, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    half = n // 2
+    moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
+    pair = jax.random.randint(key_pair, (2, half), 0, n - half)
+    u = jax.random.uniform(key_scale, (half, 2))
+    scale = jnp.where(u[:, :1] < 0.3, 1.0, 2.38 / np.sqrt(2 * dim) * jnp.exp(4.5 * u[:, 1:] - 4.0))
+    x = moving.x + scale * (still.x[pair[0]] - still.x[pair[1]])
+    moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
+    return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
+
+
+def _mala(key, between: Between, population: Population, b, cholesky, log_step, width):
+    """Langevin proposals with a spread of step sizes, preconditioned, drift clipped, exactly corrected."""
+    key_noise, key_step, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    limit = 3.0 * np.sqrt(dim)
+    offset = jax.random.uniform(key_step, (n, 1), minval=-width, maxval=0.0)
+    step = jnp.exp(log_step + offset)
+    slopes = jax.vmap(lambda x: between.value_and_slope(x, b))
+
+    def drift(slope):
+        d = slope @ cholesky
+        d = 0.5 * step * d
+        norm = jnp.linalg.norm(d, axis=1, keepdims=True)
+        return d * jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
+
+    old_drift = drift(slopes(population.x)[2])
+    noise = jax.random.normal(key_noise, (n, dim))
+    x = population.x + (step * (old_drift + noise)) @ cholesky.T
+    log_target, log_start, slope = slopes(x)
+    back = -noise - old_drift - drift(slope)
+    log_ratio = 0.5 * jnp.sum(noise**2 - back**2, axis=1)
+    moved, yes = _accept(key_accept, population, Population(x, log_target, log_start), b, log_ratio)
+    # Steps near the top of the spread say whether the top should move.
+    top = offset[:, 0] > -0.25 * width - 0.05
+    rate = jnp.sum(top & yes) / jnp.maximum(jnp.sum(top), 1)
+    return moved, jnp.mean(yes), rate
+
+
+@eqx.filter_jit
+def sweeps(
+    between: Between,
+    key: Key[Array, ""],
+    population: Population,
+    b: Float[Array, ""],
+    log_step: Float[Array, ""],
+    num_sweeps: int,
+) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
+    """Apply `num_sweeps` rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
+    cholesky = robust_cholesky(population.x)
+    width = 4.0 if population.x.shape[1] <= 10 else 1.5
+
+    def body(carry, key_one):
+        population, log_step = carry
+        key_difference, key_mala = jax.random.split(key_one)
+        # Two halves of the population change places in each call, so two calls move everyone.
+        population, _ = jax.lax.scan(
+            lambda p, k: (_differences(k, between, p, b), None),
+            population,
+            jax.random.split(key_difference),
+        )
+        population, acceptance, rate = _mala(key_mala, between, population, b, cholesky, log_step, width)
+        # The first steps may be far too long or too short: halve or double, then settle.
+        log_step = jnp.clip(log_step + 1.5 * (rate - TARGET_ACCEPTANCE), -12.0, 1.0)
+        return (population, log_step), acceptance
+
+    (population, log_step), acceptance = jax.lax.scan(
+        body, (population, log_step), jax.random.split(key, num_sweeps)
+    )
+    return population, log_step, acceptance[-1]
+
+
+def teach(
+    key: Key[Array, ""],
+    target: Target,
+    start: Latent,
+    *,
+    num_particles: int,
+    num_sweeps: int = 6,
+    num_snapshots: int = 4,
+    observe: Callable[[str], None] = lambda words: None,
+) -> Teaching:
+    """Carry particles from `start` to `target`, then keep `num_snapshots` populations at the target."""
+    between = Between(target, start)
+    key_start, key_path, key_end = jax.random.split(key, 3)
+    x = start.sample(key_start, num_particles)
+    population = Population(x, *_ends(between, x))
+    log_ratio = population.log_target - population.log_start
+    efficiency = float(jnp.exp(2.0 * logsumexp(log_ratio) - logsumexp(2.0 * log_ratio))) / num_particles
+    b, log_z, log_step, acceptance = jnp.asarray(0.0), 0.0, jnp.asarray(0.0), jnp.asarray(0.0)
+    count = 0
+    while float(b) < 1.0 and count < MAX_TEMPERATURES:
+        key_resample, key_move = jax.random.split(jax.random.fold_in(key_path, count))
+        log_ratio = jnp.maximum(population.log_target - population.log_start, -1e30)
+        new = next_temperature(log_ratio, b)
+        log_weights = (new - b) * log_ratio
+        log_z += float(logsumexp(log_weights)) - np.log(num_particles)
+        population = resample(key_resample, population, log_weights)
+        population, log_step, acceptance = sweeps(between, key_move, population, new, log_step, num_sweeps)
+        b, count = new, count + 1
+        observe(f"temperature {count}: b = {float(b):.3g}, log Z = {log_z:.3f}")
+    snapshots = []
+    for i in range(num_snapshots):
+        key_one = jax.random.fold_in(key_end, i)
+        population, log_step, acceptance = sweeps(
+            between, key_one, population, jnp.asarray(1.0), log_step, num_sweeps
+        )
+        snapshots.append(population.x)
+    return Teaching(jnp.concatenate(snapshots), log_z, count, float(acceptance), efficiency)
+
+
+@eqx.filter_jit
+def _ends(between: Between, x: Float[Array, "n dim"]):
+    return jax.vmap(between.ends)(x)
