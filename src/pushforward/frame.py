@@ -58,13 +58,13 @@ class Frame(eqx.Module):
         return jnp.sum(jnp.log(self.scale) + log_cosh + jnp.log(jnp.diagonal(self.matrix)))
 
 
-def bent(v: Float[Array, " dim"], bend: Float[Array, " dim"]) -> Float[Array, " dim"]:
+def bent(v: Float[Array, "*n dim"], bend: Float[Array, " dim"]) -> Float[Array, "*n dim"]:
     """Return `sinh(bend v) / bend`, and `v` where the bend is zero."""
     safe = jnp.where(bend != 0, bend, 1.0)
     return jnp.where(bend != 0, jnp.sinh(safe * v) / safe, v)
 
 
-def unbent(w: Float[Array, " dim"], bend: Float[Array, " dim"]) -> Float[Array, " dim"]:
+def unbent(w: Float[Array, "*n dim"], bend: Float[Array, " dim"]) -> Float[Array, "*n dim"]:
     """Invert `bent`."""
     safe = jnp.where(bend != 0, bend, 1.0)
     return jnp.where(bend != 0, jnp.arcsinh(safe * w) / safe, w)

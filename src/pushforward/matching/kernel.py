@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pushforward.checks import check_positive
+from pushforward.kernels import median, squared_distances
 
 
 class SpectralScore(eqx.Module):
@@ -39,8 +40,8 @@ class Kernel(eqx.Module):
     def fit(self, x: Float[Array, "n dim"]) -> SpectralScore:
         """Estimate the score of the law of the draws `x`."""
         n = x.shape[0]
-        squared = jnp.sum((x[:, None] - x[None]) ** 2, axis=-1)
-        bandwidth = jnp.sqrt(jnp.median(squared))
+        squared = squared_distances(x, x)
+        bandwidth = jnp.sqrt(median(squared))
         gram = jnp.exp(-squared / (2.0 * bandwidth**2))
         values, vectors = jnp.linalg.eigh(gram)
         # eigh sorts ascending: keep the top ones that together hold `energy` of the trace.
@@ -49,6 +50,5 @@ class Kernel(eqx.Module):
         weights = jnp.where(kept, jnp.sqrt(n) / jnp.where(kept, values, 1.0), 0.0)
         basis = vectors * weights
         # mean_m grad psi_j(x_m) = mean_m sum_l basis_lj k(x_m, x_l) (x_l - x_m) / h^2.
-        pulled = (gram[:, :, None] * (x[None] - x[:, None])).sum(axis=0) / (n * bandwidth**2)
-        # axis 0 ran over m: row l holds sum_m k(x_m, x_l)(x_l - x_m) / (n h^2).
+        pulled = (gram.sum(axis=0)[:, None] * x - gram @ x) / (n * bandwidth**2)
         return SpectralScore(x, bandwidth, basis, basis.T @ pulled)
