@@ -1,0 +1,1 @@
+"""The paper's experiments and ours: frozen settings with presets in, records out."""

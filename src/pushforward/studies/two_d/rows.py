@@ -1,0 +1,72 @@
+"""The study's rows, in the order in which they matter."""
+
+import zlib
+from typing import NamedTuple
+
+import jax
+from jaxtyping import Array, Key
+
+from pushforward.records import Record
+from pushforward.studies.two_d.settings import (
+    CHAINS,
+    FAMILY,
+    NEURAL,
+    OF_PUBLISHED,
+    PLAIN,
+    PUBLISHED,
+    SIX,
+    Settings,
+)
+
+DONE = "row_seconds"
+"""The last record of a row, so that a row without it was cut short."""
+
+
+class Row(NamedTuple):
+    """One method on one target with one training seed: what is run, recorded and resumed as a whole."""
+
+    method: str
+    target: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target} {self.seed}"
+
+    def key(self, purpose: str) -> Key[Array, ""]:
+        """Return a key of this row's own, the same in every run."""
+        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(f"{self}/{purpose}".encode()))
+
+
+def rows(settings: Settings) -> list[Row]:
+    """Return all rows: the main methods seed by seed, then the baselines, then the clock."""
+    found: list[Row] = []
+
+    def add(methods: tuple[str, ...], seed: int) -> None:
+        found.extend(Row(method, target, seed) for target in SIX for method in methods)
+
+    for seed in range(settings.seeds):
+        add(FAMILY, seed)
+        if seed == 0:
+            add(("exact",), 0)
+            found.extend(Row(method, PUBLISHED, 0) for method in OF_PUBLISHED)
+            for method in CHAINS:
+                add((method,), 0)
+    for seed in range(settings.side_seeds):
+        for method in (*NEURAL, *PLAIN):
+            add((method,), seed)
+    add(("speed",), 0)
+    return [row for row in found if row.method in settings.methods and row.target in settings.targets]
+
+
+def finished(records: list[Record]) -> set[Row]:
+    """Return the rows that were recorded to their end."""
+    return {Row(r.method, r.target, r.seed or 0) for r in records if r.metric == DONE}
+
+
+def row_of(record: Record) -> Row:
+    """Return the row a record came from; those of the clock name the method that was timed."""
+    timed = record.metric in TIMED
+    return Row("speed" if timed else record.method, record.target, record.seed or 0)
+
+
+TIMED = ("seconds_per_1k_draws", "seconds_per_1m_draws", "ratio_to_kl", "break_even")

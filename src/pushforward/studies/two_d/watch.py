@@ -1,0 +1,111 @@
+"""`fit` with someone watching: the same steps from the same key, with a look at evenly spaced checkpoints."""
+
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import ExactTarget
+from pushforward.frame import Frame, InFrame
+from pushforward.metrics import ksd_imq_v, sliced_w2
+from pushforward.sampler import Sampler
+from pushforward.studies.two_d.settings import Settings
+from pushforward.targets import get
+from pushforward.training import Settings as Recipe
+from pushforward.training.alternating import State, alternating, averaged
+from pushforward.training.assemble import build_parts
+from pushforward.training.loop import Row, run
+from pushforward.training.teacher import Lesson, learn
+
+
+class Watched(NamedTuple):
+    """A trained sampler, what it cost without the watching, and what was seen on the way."""
+
+    sampler: Sampler
+    seconds: float
+    curve: Float[np.ndarray, "checkpoints 4"]
+    """Columns: seconds, mean KSD over the repeats, its spread, sliced W2."""
+
+
+NO_LOOK: Row = dict.fromkeys(("ksd", "spread", "w2"), float("nan")) | {"this_look": 0.0}
+
+
+@lru_cache(maxsize=1)
+def lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
+    """Return what the teacher of `fit(key(seed), target)` learns, and in how many seconds.
+
+    The last lesson is kept: it depends on the target and the key alone, so that all methods which ask for
+    a teacher would learn the same one again.
+    """
+    started = time.monotonic()
+    lesson = learn(jax.random.split(jax.random.key(seed), 5)[1], get(target))
+    return lesson, time.monotonic() - started
+
+
+def watch(name: str, seed: int, recipe: Recipe, settings: Settings, *, look: bool = True) -> Watched:
+    """Train as `fit(key(seed), target)` does and judge `settings.checkpoints` evenly spaced checkpoints.
+
+    What `fit` does after training, the repair of mode weights that follows exact KL, is left out.
+    """
+    target = get(name)
+    assert isinstance(target, ExactTarget)
+    _, _, key_parts, key_train, _ = jax.random.split(jax.random.key(seed), 5)
+    lesson, teacher_seconds = lesson_of(name, seed) if recipe.frame == "teacher" else (None, 0.0)
+    frame = Frame.identity(target.dim) if lesson is None else lesson.frame
+    mixture, draws = (None, None) if lesson is None else (lesson.mixture, lesson.draws)
+    parts = build_parts(key_parts, InFrame(target, frame), recipe, mixture=mixture, draws=draws)
+    algorithm, looking = alternating(parts), 0.0
+
+    def monitor(state: State) -> Row:
+        nonlocal looking
+        started = time.monotonic()
+        sampler = Sampler(parts.latent, averaged(parts, state), frame)
+        row = _look(jax.random.fold_in(key_train, 1), sampler, target, settings) if look else NO_LOOK
+        looking += time.monotonic() - started
+        return row | {"looking": looking}
+
+    result = run(
+        key_train, algorithm, algorithm.init(key_train), num_steps=parts.num_steps,
+        log_every=max(1, parts.num_steps // settings.checkpoints), monitor=monitor,
+    )  # fmt: skip
+    curve = np.array([
+        # A row's clock is read before it is looked at: what counts is the looking of the rows before.
+        (teacher_seconds + r["seconds"] - (r["looking"] - r["this_look"]), r["ksd"], r["spread"], r["w2"])
+        for r in result.rows
+    ])  # fmt: skip
+    sampler = Sampler(parts.latent, averaged(parts, result.state), frame)
+    return Watched(sampler, float(curve[-1, 0]), curve)
+
+
+def _look(key: Key[Array, ""], sampler: Sampler, target: ExactTarget, settings: Settings) -> Row:
+    started = time.monotonic()
+    key_ksd, key_w2 = jax.random.split(key)
+    ksds = np.asarray(
+        _ksds(sampler, target, jax.random.split(key_ksd, settings.checkpoint_repeats), settings.ksd_n)
+    )
+    w2 = float(_w2(sampler, target, key_w2, settings.pair_n))
+    row = {"ksd": float(ksds.mean()), "spread": float(ksds.std(ddof=1)), "w2": w2}
+    return row | {"this_look": time.monotonic() - started}
+
+
+@eqx.filter_jit
+def _ksds(
+    sampler: Sampler, target: ExactTarget, keys: Key[Array, " repeats"], n: int
+) -> Float[Array, " repeats"]:
+    def one(key: Key[Array, ""]) -> Float[Array, ""]:
+        return ksd_imq_v(jax.vmap(sampler)(sampler.latent.sample(key, n)), target)
+
+    return jax.lax.map(one, keys)
+
+
+@eqx.filter_jit
+def _w2(sampler: Sampler, target: ExactTarget, key: Key[Array, ""], n: int) -> Float[Array, ""]:
+    key_draws, key_exact, key_directions = jax.random.split(key, 3)
+    draws = jax.vmap(sampler)(sampler.latent.sample(key_draws, n))
+    finite = jnp.all(jnp.isfinite(draws))
+    return jnp.where(finite, sliced_w2(key_directions, draws, target.sample(key_exact, n)), jnp.nan)

@@ -1,0 +1,20 @@
+import pytest
+
+from pushforward.studies import two_d
+from pushforward.training import teacher
+
+MAIN = (
+    *("default", "kl", "smc", "mixture", "default-thin", "default-sobol"),
+    *("exact", "ld", "svgd", "flow", "ksd-ns", "speed"),
+)
+
+
+@pytest.fixture(scope="session")
+def smoke_folder(tmp_path_factory):
+    """The smoke preset, run once; its teacher with fewer particles, since nothing here looks at quality."""
+    folder = tmp_path_factory.mktemp("results")
+    settings = two_d.PRESETS["smoke"].replace(methods=MAIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teacher, "particles_for", lambda dim: 1024)
+        two_d.run(settings, folder, command="pushforward study two-d --preset smoke")
+    return folder
