@@ -9,6 +9,7 @@ import jax
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.latents import Latent
 
 Network: TypeAlias = Callable[[Float[Array, " latent"]], Float[Array, " dim"]]
 
@@ -21,6 +22,8 @@ class View(NamedTuple):
     """The fitted score (or critic) of the sampler's draws, frozen; `None` for objectives that need none."""
     progress: Float[Array, ""]
     """From 0 at the start of training to 1 at its end."""
+    latent: Latent | None = None
+    """The law of the latents; only `ExactKL` asks for it."""
 
 
 class Objective(eqx.Module):

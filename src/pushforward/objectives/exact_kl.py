@@ -1,10 +1,12 @@
 """KL training without a score: where the map is square and small, the sampler's entropy is known exactly."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from pushforward.objectives.base import Network, Objective, View
+from pushforward.latents import Latent
+from pushforward.objectives.base import Network, Objective, View, push
 
 
 def log_abs_det(matrix: Float[Array, "dim dim"]) -> Float[Array, ""]:
@@ -29,18 +31,42 @@ def value_and_log_det(
     return x, log_abs_det(jax.vmap(jvp)(jnp.eye(z.size, dtype=z.dtype)))
 
 
-class ExactKL(Objective):
-    """`E[ - log q(g(z)) - log |det dg/dz| ]` = `KL(p || q)` up to a constant.
+def value_and_score(
+    network: Network, latent: Latent, z: Float[Array, " dim"]
+) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
+    """Return `log p(x)` and `grad_x log p(x)` at `x = g(z)`, for the law `p` of a square map's draws.
 
-    Not the paper's method but its limit with a perfect score. The determinant cannot pass through zero
-    (the loss would be infinite), so a map that starts one-to-one stays locally so. Costs `dim` tangents
-    and one determinant a draw: comfortable to about 20 dimensions.
+    `log p(g(z)) = log p(z) - log |det J(z)|`, so that its gradient in `z` is `J^T` times the score.
+    """
+
+    def log_p(point):
+        return latent.log_density(point) - value_and_log_det(network, point)[1]
+
+    value, slope = jax.value_and_grad(log_p)(z)
+    return value, jnp.linalg.solve(jax.jacfwd(network)(z).T, slope)
+
+
+class ExactKL(Objective):
+    """`E[ x . stopgrad( s_p(x) - s_q(x) ) ]`: KL training with the sampler's own score computed, not fitted.
+
+    The limit of the paper's method with a perfect score net. Its value is `KL(p || q)` up to a constant;
+    its gradient is the path gradient, whose noise vanishes as the sampler becomes exact (the plain
+    gradient of `E[ - log q(g(z)) - log |det dg/dz| ]` keeps a zero-mean term that never does). The
+    determinant cannot pass through zero, where the score is infinite, so a map that starts one-to-one
+    stays locally so. Costs `dim` tangents and one small solve a draw: comfortable to about 20 dimensions.
     """
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
     ) -> Float[Array, ""]:
-        """Return the loss itself: here the value means something."""
+        """Return the divergence up to a constant, with the path gradient in place of its own."""
         del key
-        x, log_det = jax.vmap(lambda latent: value_and_log_det(network, latent))(z)
-        return jnp.mean(-jax.vmap(view.target.log_density)(x) - log_det)
+        latent = view.latent
+        assert latent is not None
+        arrays, static = eqx.partition(network, eqx.is_inexact_array)
+        frozen = eqx.combine(jax.lax.stop_gradient(arrays), static)
+        log_p, s_p = jax.vmap(lambda point: value_and_score(frozen, latent, point))(z)
+        x = push(network, z)
+        log_q, s_q = jax.vmap(jax.value_and_grad(view.target.log_density))(jax.lax.stop_gradient(x))
+        path = jnp.sum(x * (s_p - s_q), axis=-1)
+        return jnp.mean(log_p - log_q + path - jax.lax.stop_gradient(path))

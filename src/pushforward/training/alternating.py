@@ -111,7 +111,7 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
 
     @eqx.filter_value_and_grad
     def loss(network):
-        view = View(target=target, score=score, progress=progress)
+        view = View(target=target, score=score, latent=parts.latent, progress=progress)
         return parts.objective.surrogate(key_objective, network, z, view)
 
     value, grads = loss(state.network)
