@@ -1,0 +1,96 @@
+"""One clear message for what a user can mend, a traceback for what only we can; and the exit codes."""
+
+import functools
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from pushforward.cli.console import stderr
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""The work went wrong; what was asked makes no sense; Ctrl-C (128 + SIGINT, as shells have it)."""
+
+VARIABLE = "PUSHFORWARD_TRACEBACK"
+"""Set to anything, it shows where a message comes from."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class CommandError(Exception):
+    """Something to say to the user, and the exit code that goes with it."""
+
+    def __init__(self, message: str, code: int = BAD_INPUT):
+        super().__init__(message)
+        self.code = code
+
+
+def complain(message: str) -> None:
+    """Print one error message on standard error."""
+    stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+
+
+def reported(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a command so that users see messages, not tracebacks, and shells see the right code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except KeyboardInterrupt:
+            complain("interrupted; nothing was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        except CommandError as error:
+            complain(str(error))
+            raise typer.Exit(error.code) from error
+        except (ValueError, TypeError, ImportError) as error:
+            if os.environ.get(VARIABLE) or not _ours(error.__traceback__):
+                raise
+            complain(str(error))
+            raise typer.Exit(BAD_INPUT) from error
+        except OSError as error:
+            if os.environ.get(VARIABLE):
+                raise
+            complain(_without_number(error))
+            code = BAD_INPUT if _ours(error.__traceback__) else FAILED
+            raise typer.Exit(code) from error
+
+    return run
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let a moment's work, such as saving, end before Ctrl-C can: a second press must not undo the first."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ours(traceback: TracebackType | None) -> bool:
+    """Whether the error was raised by a line of this package: a message written for users.
+
+    A `ValueError` out of JAX or NumPy is a mistake of ours, and hiding where it came from helps nobody.
+    """
+    if traceback is None:
+        return False
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return Path(traceback.tb_frame.f_code.co_filename).resolve().is_relative_to(_PACKAGE)
+
+
+def _without_number(error: OSError) -> str:
+    """Return `draws.npy: No space left on device` and not `[Errno 28] ...`."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."

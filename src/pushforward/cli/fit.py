@@ -1,0 +1,168 @@
+"""`pushforward fit`: train a sampler and write a run's folder."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from pushforward.cli import errors
+from pushforward.cli.console import clean, note, pairs, stdout
+from pushforward.cli.options import Quiet, Seed
+
+if TYPE_CHECKING:
+    from pushforward.base import Target
+    from pushforward.training import Fit, Settings
+
+
+def fit(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A built-in name (see `pushforward targets`), or FILE.py:FUNCTION, where FUNCTION is a "
+            "log density of one point written in JAX, a Target, or makes one.",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method",
+            "-m",
+            help="default, which works for most; or one of the paper's and their kin: kl, fisher, "
+            "combined, fisher_stein, kernel, ksd, steingan.",
+        ),
+    ] = "default",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder to write, new or empty.", show_default="runs/TARGET"),
+    ] = None,
+    dim: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="D", help="Number of coordinates, for a function of your own.", show_default=False
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Training steps.", show_default="the method's")
+    ] = None,
+    seed: Seed = 0,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Change one setting of the method, such as width=128; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train a one-shot sampler and write it to a folder.
+
+    The folder holds the sampler (sampler.pf), what was asked and found (run.json) and the training's
+    history (history.jsonl). Ctrl-C ends training early and keeps the last good sampler.
+
+    [bold]Examples[/bold]
+
+      pushforward fit rosenbrock
+
+      pushforward fit donut --method fisher --steps 5000 --out runs/donut-fisher
+
+      pushforward fit my_model.py:log_density --dim 12 --set width=128 --seed 3
+    """
+    from pushforward.runs import check_folder, save_run
+
+    folder = check_folder(out if out is not None else Path("runs") / _name(target), "--out")
+
+    import jax
+
+    from pushforward.cli.overrides import choose_settings
+    from pushforward.cli.specs import find_target
+
+    settings = choose_settings(method, steps, set_ or [])
+    found = find_target(target, dim)
+    done, failure = _train(jax.random.key(seed), found, settings, target, quiet=quiet)
+    metrics = _judge(seed, done, found)
+    command = _command(target, dim, seed, done)
+    about = {"spec": target, "name": found.name, "dim": found.dim}
+    with errors.undisturbed():
+        folder = save_run(
+            folder, done, target=about, seed=seed, command=command, message=failure, metrics=metrics
+        )
+    if not quiet:
+        _summary(folder, done, metrics)
+    if failure:
+        raise errors.CommandError(f"{failure} The last finite sampler is in {folder}.", errors.FAILED)
+    if done.outcome.name == "INTERRUPTED":
+        taken = int(done.history[-1]["step"]) if done.history else 0
+        note(f"interrupted after {taken} steps; the last good sampler is in {folder}.")
+        raise typer.Exit(errors.INTERRUPTED)
+
+
+def _name(spec: str) -> str:
+    """Return a name for the run's folder: the target's, or the function's."""
+    return Path(spec.rpartition(":")[2]).stem
+
+
+def _train(key: Any, target: "Target", settings: "Settings", spec: str, *, quiet: bool) -> tuple["Fit", str]:
+    """Return the fit, and why it diverged where it did."""
+    import pushforward as pf
+    from pushforward.cli.specs import is_file, line_of
+
+    try:
+        return pf.fit(key, target, settings=settings, progress=not quiet), ""
+    except pf.FitError as error:
+        if error.fit is None:
+            raise errors.CommandError(str(error), errors.FAILED) from error
+        return error.fit, str(error)
+    except (ValueError, TypeError) as error:
+        if error.__cause__ is None or not is_file(spec):
+            raise
+        # Say where in the user's own file it broke: our lines are of no use to them.
+        place = line_of(error.__cause__, Path(spec.rpartition(":")[0]))
+        raise errors.CommandError(f"{place}: {error}") from error
+
+
+def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]]:
+    """Judge the sampler, unless Ctrl-C has said that nobody wants to wait."""
+    if done.outcome.name == "INTERRUPTED":
+        return {}
+    try:
+        import jax
+
+        from pushforward.cli.judging import judge
+
+        # Any key but those that trained it will do.
+        return judge(jax.random.fold_in(jax.random.key(seed), 2**31), done.sampler, target)
+    except KeyboardInterrupt:
+        note("interrupted while judging the sampler; it is written without these figures.")
+        return {}
+
+
+def _command(spec: str, dim: int | None, seed: int, done: "Fit") -> str:
+    """Return what to type to get this run again, whatever the defaults may become."""
+    from pushforward.runs import changed
+
+    method = done.settings.method
+    words = ["pushforward", "fit", spec, "--method", method, "--seed", str(seed)]
+    words += [] if dim is None else ["--dim", str(dim)]
+    for name, value in changed(method, done.sampler.about["settings"]).items():
+        words += ["--set", f"{name}={value}"]
+    return shlex.join(words)
+
+
+def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> None:
+    from pushforward.cli.judging import in_words
+
+    rows = [("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}")]
+    times = [f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases]
+    rows.append(("time", f"{done.seconds:.1f} s  ({', '.join(times)})"))
+    rows += [(name, in_words(metric)) for name, metric in metrics.items()]
+    rows.append(("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"))
+    console = stdout()
+    console.print(pairs(rows))
+    line = f"pushforward sample {shlex.quote(str(folder))} -n 1000000 --out draws.npy"
+    console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

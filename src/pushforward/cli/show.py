@@ -1,0 +1,132 @@
+"""`pushforward show`: what a run or a saved sampler is, and how its training went."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from pushforward.cli.console import clean, number, pairs, spark, stdout
+from pushforward.cli.options import Source
+
+NUM_ROWS = 8
+"""Rows of history shown, evenly spaced, with the last always among them."""
+
+SHOWN = {"objective": "loss", "score_loss": "score loss", "ksd_imq_v": "KSD", "skipped": "skipped"}
+
+
+def show(
+    source: Source,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show what a run or a saved sampler holds: target, settings, outcome, figures and history.
+
+    [bold]Examples[/bold]
+
+      pushforward show runs/rosenbrock
+
+      pushforward show runs/rosenbrock --json | jq .metrics
+    """
+    about, history, size = _read(source)
+    if as_json:
+        typer.echo(json.dumps(about, indent=2))
+        return
+    console = stdout()
+    console.print(pairs(_summary(about, size)))
+    if history:
+        console.print()
+        console.print(_curves(history, ascii_only=console.options.ascii_only))
+        console.print()
+        console.print(_table(history))
+
+
+def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
+    from pushforward.runs import changed, load_run
+
+    if source.is_dir():
+        run = load_run(source)
+        return run.about, run.history, ""
+    from pushforward.sampler import load
+
+    sampler = load(source)
+    about = sampler.about
+    settings = about.get("settings")
+    if isinstance(settings, dict):
+        about["changed"] = changed(str(about.get("method")), settings)
+    latent, network = type(sampler.latent).__name__, type(sampler.network).__name__
+    return about, [], f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}"
+
+
+def _summary(about: dict[str, Any], size: str) -> list[tuple[str, str]]:
+    target = about.get("target")
+    if isinstance(target, dict):
+        target = f"{target['name']}, {target['dim']} coordinates  ({target['spec']})"
+    rows = [("target", clean(target)), ("method", clean(about.get("method")))]
+    rows += [("map", size)] if size else []
+    changes = _dict(about.get("changed"))
+    words = [f"{clean(name)}={clean(value)}" for name, value in changes.items()]
+    rows.append(("changed settings", ", ".join(words) or "none"))
+    message = f": {clean(about['message'], 1000)}" if about.get("message") else ""
+    rows.append(("outcome", clean(about.get("outcome")).lower() + message))
+    for phase in _list(about.get("phases")):
+        details = [
+            f"{clean(name)} {number(value)}"
+            for name, value in _dict(phase).items()
+            if name not in ("phase", "seconds", "outcome") and not isinstance(value, list | dict)
+        ]
+        words = "  ".join([f"{number(_dict(phase).get('seconds'))} s", *details])
+        rows.append((clean(_dict(phase).get("phase")), words))
+    for name, metric in _dict(about.get("metrics")).items():
+        rows.append((clean(name), _metric(metric)))
+    for name in ("seed", "command"):
+        if name in about:
+            rows.append((name, clean(about[name], 1000)))
+    return rows
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    """Return a mapping as it is and anything else as an empty one: a saved sampler may say what it likes."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _metric(metric: Any) -> str:
+    if not isinstance(metric, dict):
+        return number(metric)
+    value, floor = metric.get("value"), metric.get("floor")
+    if isinstance(value, float) and isinstance(floor, float) and floor > 0:
+        return f"{number(value)}  ({value / floor:.2f} times the floor, {number(floor)})"
+    return number(value)
+
+
+def _curves(history: list[dict[str, Any]], *, ascii_only: bool) -> Table:
+    """Return one small curve per figure, each on its own scale; the KSD's is logarithmic."""
+    rows = []
+    for name, label in SHOWN.items():
+        values = [row[name] for row in history if row.get(name) is not None]
+        values = [value for value in values if value is not None]
+        if not values or (name == "skipped" and not any(values)):
+            continue
+        log = name == "ksd_imq_v" and min(values) > 0
+        line = spark([math.log(v) if log else v for v in values], ascii_only=ascii_only)
+        rows.append((label, f"{line}  {number(float(values[0]))} to {number(float(values[-1]))}"))
+    return pairs(rows)
+
+
+def _table(history: list[dict[str, Any]]) -> Table:
+    count = min(NUM_ROWS, len(history))
+    chosen = [history[math.ceil((i + 1) * len(history) / count) - 1] for i in range(count)]
+    names = [name for name in SHOWN if any(name in row for row in history)]
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("step", "seconds", *(SHOWN[name] for name in names)):
+        table.add_column(title, justify="right")
+    for row in chosen:
+        cells = [row.get("step"), row.get("seconds"), *(row.get(name) for name in names)]
+        table.add_row(*(Text(number(cell)) for cell in cells))
+    return table

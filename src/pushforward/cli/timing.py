@@ -1,0 +1,34 @@
+"""Fair times on a machine that others use too: contestants take turns, and the median speaks."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+
+class Times(NamedTuple):
+    """Seconds of one call: the median over the rounds, and their standard deviation."""
+
+    median: float
+    spread: float
+
+
+def interleaved(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
+    """Return the seconds of each function, called in turn `rounds` times after a warm-up.
+
+    Turns matter more than repeats: whatever slows the machine for a while slows all of them.
+    """
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for call in contestants.values():
+        jax.block_until_ready(call())
+    for _ in range(rounds):
+        for name, call in contestants.items():
+            started = time.perf_counter()
+            jax.block_until_ready(call())
+            times[name].append(time.perf_counter() - started)
+    return {
+        name: Times(statistics.median(each), statistics.stdev(each) if rounds > 1 else 0.0)
+        for name, each in times.items()
+    }

@@ -1,0 +1,105 @@
+"""Draws to a file, block by block: memory stays bounded, and the name appears only when the file is whole."""
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pushforward.cli.console import size
+from pushforward.cli.errors import CommandError
+
+Write = Callable[[np.ndarray], None]
+Shape = tuple[int, int]
+
+CSV_WIDTH = 14
+"""About how many characters a number takes as text, its comma included."""
+
+
+@contextmanager
+def _npy(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+    header = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": shape,
+    }
+    np.lib.format.write_array_header_1_0(file, header)
+
+    def write(block: np.ndarray) -> None:
+        file.write(np.ascontiguousarray(block, dtype).data)
+
+    yield write
+
+
+@contextmanager
+def _npz(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+    with (
+        zipfile.ZipFile(file, "w") as archive,
+        archive.open("draws.npy", "w", force_zip64=True) as member,
+        _npy(member, shape, dtype) as write,
+    ):
+        yield write
+
+
+@contextmanager
+def _csv(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+    file.write((",".join(f"x{i}" for i in range(shape[1])) + "\n").encode())
+    # Enough digits that reading gives back the very same number.
+    digits = {4: "%.9g", 8: "%.17g"}[dtype.itemsize]
+
+    def write(block: np.ndarray) -> None:
+        np.savetxt(file, block, fmt=digits, delimiter=",")
+
+    yield write
+
+
+FORMATS: dict[str, Callable[[Any, Shape, np.dtype], AbstractContextManager[Write]]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".csv": _csv,
+}
+
+
+def check_file(path: Path, *, force: bool) -> None:
+    """Refuse a name that cannot or should not be written, before any work is done."""
+    if path.suffix not in FORMATS:
+        raise CommandError(f"--out must end in {', '.join(FORMATS)}; got {path.name!r}.")
+    if path.is_dir():
+        raise CommandError(f"--out must be a file; {path} is a folder.")
+    if path.exists() and not force:
+        raise CommandError(f"--out: {path} exists. Choose another name, or overwrite with --force.")
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"--out: there is no folder {path.absolute().parent}. Make it, or choose another.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise CommandError(f"--out: this user cannot write in {path.absolute().parent}.")
+
+
+def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
+    """Refuse what the disk cannot hold: better now than after an hour."""
+    each = CSV_WIDTH if path.suffix == ".csv" else dtype.itemsize
+    wanted = shape[0] * shape[1] * each + 4096
+    free = shutil.disk_usage(path.absolute().parent).free
+    if wanted > free:
+        raise CommandError(
+            f"--out: {shape[0]:,} draws need about {size(wanted)}; {size(free)} are free in "
+            f"{path.absolute().parent}. Ask for fewer, or write to another disk."
+        )
+
+
+@contextmanager
+def writer(path: Path, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+    """Yield a function that appends blocks of rows; whatever goes wrong, no half-written file is left."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            with FORMATS[path.suffix](file, shape, dtype) as write:
+                yield write
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,126 @@
+"""What a run's folder says is treated as a stranger's: JSON of a known shape and size, or an error."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushforward.files import BadFileError
+from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, SAMPLER, VERSION, Row
+
+if TYPE_CHECKING:
+    from pushforward.sampler import Sampler
+
+MAX_BYTES = 2**24
+"""No honest `run.json` or history is larger; a stranger's shall not fill the memory."""
+
+_FIELDS: dict[str, type] = {
+    "target": dict, "method": str, "settings": dict, "changed": dict, "seed": int, "command": str,
+    "versions": dict, "cores": int, "outcome": str, "message": str, "phases": list, "rows": int,
+    "metrics": dict,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a folder holds."""
+
+    folder: Path
+    about: dict[str, Any]
+    """The contents of `run.json`: target, method, settings, seed, versions, outcome, phases, metrics."""
+    history: list[Row]
+    """Rows of the training loop; a figure that was not finite is `None`."""
+
+    def sampler(self) -> "Sampler":
+        """Load the sampler."""
+        from pushforward.sampler import load
+
+        return load(self.folder / SAMPLER)
+
+
+def load_run(folder: str | os.PathLike) -> Run:
+    """Read a run's folder, or raise one `BadFileError` that says what is wrong with it."""
+    folder = Path(folder)
+    if not folder.exists():
+        raise FileNotFoundError(f"`folder` must name a run; there is no {folder}.")
+    for name in (ABOUT, SAMPLER, HISTORY):
+        if not (folder / name).is_file():
+            raise BadFileError(f"{folder} is not a run: it has no {name}. Runs come from `pushforward fit`.")
+    about = _parse(_read(folder / ABOUT), str(folder / ABOUT))
+    _check_about(about, str(folder / ABOUT))
+    lines = _read(folder / HISTORY).splitlines()
+    history = [_row(line, f"{folder / HISTORY}, line {number}") for number, line in enumerate(lines, start=1)]
+    if len(history) != about["rows"]:
+        raise BadFileError(
+            f"{folder / HISTORY} is truncated: it must hold {about['rows']} rows; it holds {len(history)}."
+        )
+    return Run(folder, about, history)
+
+
+def _read(path: Path) -> str:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise BadFileError(f"{path} must hold at most {MAX_BYTES:,} bytes; it holds {size:,}.")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadFileError(f"{path} is corrupted: it is not text ({error}).") from None
+
+
+def _parse(text: str, place: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise BadFileError(f"{place} is corrupted: this is not JSON ({error}).") from None
+    if not isinstance(data, dict):
+        raise BadFileError(f"{place} must be a JSON object; got {type(data).__name__}.")
+    return data
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is written as null")
+
+
+def _check_about(about: dict[str, Any], place: str) -> None:
+    if about.get("format") != FORMAT:
+        raise BadFileError(f"{place} does not describe a run: it lacks the mark {FORMAT!r}.")
+    if about.get("version") != VERSION:
+        raise BadFileError(
+            f"{place} has version {about.get('version')!r}; this release reads version {VERSION}."
+        )
+    for name, kind in _FIELDS.items():
+        _check(about.get(name), kind, name, place)
+    target = about["target"]
+    _check(target.get("spec"), str, "target.spec", place)
+    _check(target.get("name"), str, "target.name", place)
+    _check(target.get("dim"), int, "target.dim", place)
+    for phase in about["phases"]:
+        _check(phase, dict, "phases", place)
+        _check(phase.get("phase"), str, "phases.phase", place)
+        _check_number(phase.get("seconds"), "phases.seconds", place)
+    for name, metric in about["metrics"].items():
+        _check(metric, dict, f"metrics.{name}", place)
+        for value in metric.values():
+            _check_number(value, f"metrics.{name}", place)
+
+
+def _row(line: str, place: str) -> Row:
+    row = _parse(line, place)
+    for name, value in row.items():
+        _check_number(value, name, place)
+    return row
+
+
+def _check(value: Any, kind: type, name: str, place: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise BadFileError(
+            f"{place} does not describe a run: {name!r} must be {kind.__name__}; got {type(value).__name__}."
+        )
+
+
+def _check_number(value: Any, name: str, place: str) -> None:
+    # JSON allows 1e999, which is read as infinity.
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and abs(value) < 1e300):
+        raise BadFileError(f"{place} does not describe a run: {name!r} must be a finite number or null.")

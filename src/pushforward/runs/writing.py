@@ -1,0 +1,132 @@
+"""A run's folder is written whole or not at all, and never over another."""
+
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushforward.records import Header
+from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, SAMPLER, VERSION, Row
+
+if TYPE_CHECKING:
+    # Checking a folder must not cost the import of everything that can train a sampler.
+    from pushforward.training import Fit
+
+
+def check_folder(folder: str | os.PathLike, argument: str = "folder") -> Path:
+    """Return `folder` if a run can be written there: it does not exist or is empty, and is ours to make."""
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"`{argument}` must be a new folder; {folder} is a file. Choose another name.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(
+            f"`{argument}` must be new or empty, since nothing is ever overwritten; {folder} is not. "
+            "Choose another name or remove it."
+        )
+    try:
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        # Asking the disk is the only honest test of whether it can be written.
+        tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".").cleanup()
+    except OSError as error:
+        raise ValueError(
+            f"`{argument}` must be where this user can write; {folder}: {error.strerror}."
+        ) from error
+    return folder
+
+
+def save_run(
+    folder: str | os.PathLike,
+    fit: "Fit",
+    *,
+    target: Mapping[str, Any],
+    seed: int,
+    command: str,
+    message: str = "",
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write a run's folder and return where it is.
+
+    All is written to a folder beside it first and then renamed. Should the name have been taken
+    meanwhile, the run gets the next free one: an hour of training is not to be lost to that.
+
+    **Arguments:**
+
+    - `folder`: must not exist, or be empty.
+    - `fit`: what `fit` handed back.
+    - `target`: `spec` (what was typed), `name`, `dim`.
+    - `seed`, `command`: enough to run it again.
+    - `message`: the outcome in words; that of the outcome itself otherwise.
+    - `metrics`: name to `{"value", "spread", "n", "repeats", "floor"}`, beside what training itself found.
+    """
+    folder = Path(folder)
+    story, header = fit.sampler.about, Header.of_this_machine("fit", "-", seed, command)
+    found = {name: {"value": value} for name, value in story["metrics"].items()}
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "target": dict(target),
+        "method": story["method"],
+        "settings": story["settings"],
+        "changed": changed(story["method"], story["settings"]),
+        "seed": header.seed,
+        "command": command,
+        "versions": header.versions,
+        "cores": header.cores,
+        "outcome": fit.outcome.name,
+        "message": message or fit.outcome.value,
+        "phases": story["phases"],
+        # How long the history is: one that was cut at the end of a line would look whole.
+        "rows": len(fit.history),
+        "metrics": {**found, **{name: _finite(row) for name, row in (metrics or {}).items()}},
+    }
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
+    try:
+        fit.sampler.save(beside / SAMPLER)
+        (beside / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
+        lines = (json.dumps(_finite(row), allow_nan=False) for row in fit.history)
+        (beside / HISTORY).write_text("".join(line + "\n" for line in lines))
+        return _settle(beside, folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def free_name(folder: str | os.PathLike) -> Path:
+    """Return `folder`, or the first of `folder-2`, `folder-3`, ... that does not exist."""
+    folder, number = Path(folder), 1
+    while True:
+        free = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        if not free.exists():
+            return free
+        number += 1
+
+
+def changed(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that differ from their method's: all of them, where the method is unknown."""
+    from pushforward.training import PRESETS
+
+    usual = asdict(PRESETS[method]) if method in PRESETS else {}
+    return {n: v for n, v in settings.items() if n not in usual or usual[n] != v}
+
+
+def _settle(beside: Path, folder: Path) -> Path:
+    umask = os.umask(0)
+    os.umask(umask)
+    beside.chmod(0o777 & ~umask)
+    try:
+        os.rename(beside, folder)
+    except OSError:
+        folder = free_name(folder)
+        os.rename(beside, folder)
+    return folder
+
+
+def _finite(row: Mapping[str, Any]) -> Row:
+    """Return a row as strict JSON can hold it."""
+    return {n: v if v is not None and math.isfinite(v) else None for n, v in row.items()}
