@@ -1,0 +1,46 @@
+"""From a folder of records to a folder of documents."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pushforward.records import Header
+from pushforward.report.page import page, provenance
+from pushforward.report.results import Study, read_results
+from pushforward.report.section import Section, generic
+from pushforward.report.spine import spine
+from pushforward.report.two_d import two_d
+
+SECTIONS: dict[str, Callable[[Study], Section]] = {"spine": spine, "two_d": two_d}
+"""Who tells which study; others are told by one plain table per metric."""
+
+
+def write_report(folder: str | Path, out: str | Path) -> list[Path]:
+    """Write `out/<study>.md` and `out/figures/` for every study, and `out/report.html` for all of them."""
+    studies = read_results(folder)
+    out = Path(out)
+    parts = [(SECTIONS.get(study.name, generic)(study), study.header) for study in studies]
+    written = []
+    for section, header in parts:
+        for figure in section.figures:
+            written.append(_write(out / "figures" / figure.name, figure.data))
+        written.append(_write(out / f"{section.name}.md", _markdown(section, header).encode("utf-8")))
+    written.append(_write(out / "report.html", page(parts).encode("utf-8")))
+    return written
+
+
+def _write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def _markdown(section: Section, header: Header) -> str:
+    lines = [f"# {section.title}", ""]
+    if section.words:
+        lines += [section.words, ""]
+    made = f"Made by `{header.command}` ({provenance(header)}), then `pushforward report`. "
+    lines += [made + "Every number is computed from the records.", ""]
+    pictures = [f"![{f.title}](figures/{f.name})\n\n**{f.title}.** {f.words}\n" for f in section.figures]
+    lines += pictures[:1]
+    lines += [f"{table.markdown()}\nCommand: `{header.command}`\n" for table in section.tables]
+    return "\n".join(lines + pictures[1:])
