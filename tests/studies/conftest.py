@@ -5,7 +5,7 @@ from pushforward.training import teacher
 
 MAIN = (
     *("default", "kl", "smc", "mixture", "default-thin", "default-sobol"),
-    *("exact", "ld", "svgd", "flow", "ksd-ns", "speed"),
+    *("exact", "ld", "svgd", "flow", "speed"),
 )
 
 

@@ -70,9 +70,7 @@ def log_probabilities(name, x):
         return scipy.stats.t(5).logpdf(x).sum(1)
     if name in {"funnel", "published_funnel"}:
         wide, neck = x.T
-        return scipy.stats.norm(4, 3).logpdf(neck) + scipy.stats.norm(1, np.exp(neck / 2)).logpdf(
-            wide
-        )
+        return scipy.stats.norm(4, 3).logpdf(neck) + scipy.stats.norm(1, np.exp(neck / 2)).logpdf(wide)
     if name == "funnel_nd":
         others = scipy.stats.norm(0, np.exp(x[:, :1] / 2)).logpdf(x[:, 1:]).sum(1)
         return scipy.stats.norm(0, 3).logpdf(x[:, 0]) + others

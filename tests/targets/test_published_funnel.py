@@ -31,9 +31,7 @@ def test_value_is_the_right_one(points):
     right, published = targets.funnel(), targets.published_funnel()
     values = jax.vmap(published.log_density)(points)
     np.testing.assert_array_equal(values, jax.vmap(right.log_density)(points))
-    np.testing.assert_array_equal(
-        published.sample(jax.random.key(1), 5), right.sample(jax.random.key(1), 5)
-    )
+    np.testing.assert_array_equal(published.sample(jax.random.key(1), 5), right.sample(jax.random.key(1), 5))
 
 
 def test_score_is_the_documented_wrong_one(points):

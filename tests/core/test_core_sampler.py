@@ -1,0 +1,228 @@
+"""A sampler's promises: draw `i` depends on the key and `i` alone, two compilations, one file."""
+
+import concurrent.futures
+import contextlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pushforward as pf
+from pushforward.frame import Frame
+from pushforward.latents import Normal, NormalMixture, Uniform
+from pushforward.networks import mlp, modulated
+from pushforward.sampler import Sampler
+
+KEY = jax.random.key(77)
+
+
+def mixture():
+    return NormalMixture(
+        weights=jnp.asarray([0.2, 0.8]),
+        means=jnp.asarray([[0.0, 1.0], [2.0, -3.0]]),
+        choleskys=jnp.asarray([[[1.0, 0.0], [0.3, 0.7]], [[0.5, 0.0], [-0.2, 2.0]]]),
+    )
+
+
+def frame():
+    return Frame(
+        centre=jnp.asarray([1.0, -2.0]),
+        scale=jnp.asarray([0.3, 4.0]),
+        bend=jnp.asarray([0.0, 0.6]),
+        shift=jnp.asarray([0.1, -0.2]),
+        matrix=jnp.asarray([[1.0, 0.0], [0.5, 2.0]]),
+    )
+
+
+SAMPLERS = {
+    "mlp of a normal": lambda: Sampler(Normal(2), mlp(KEY, 2, 2, width=8, skip=True), frame()),
+    "mlp of a longer uniform": lambda: Sampler(Uniform(3), mlp(KEY, 3, 2, width=16), frame()),
+    "modulated mixture": lambda: Sampler(mixture(), modulated(KEY, 2, width=8), frame()),
+}
+MANY = 200_000
+
+
+@pytest.fixture(scope="module")
+def many():
+    """`many(name)`: a sampler and its first 200,000 draws, made once."""
+    made = {}
+
+    def make(name):
+        if name not in made:
+            sampler = SAMPLERS[name]()
+            made[name] = sampler, np.asarray(sampler.sample(KEY, MANY))
+        return made[name]
+
+    return make
+
+
+@contextlib.contextmanager
+def compilations():
+    """The names of all programs compiled inside the block."""
+    names = []
+
+    def listen(event, duration, **about):
+        if event == "/jax/core/compile/backend_compile_duration":
+            names.append(about.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_draw_depends_on_the_key_and_its_place_alone(name, many):
+    sampler, whole = many(name)
+    for n in (1, 10, 1_023, 1_024, 1_025, 5_000, 70_000):
+        np.testing.assert_array_equal(np.asarray(sampler.sample(KEY, n)), whole[:n], err_msg=str(n))
+    assert np.any(np.asarray(sampler.sample(jax.random.key(78), 10)) != whole[:10])
+    assert len(np.unique(whole, axis=0)) > 0.99 * MANY  # no block is repeated
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_draws_are_the_map_of_the_latent_law(name, many):
+    """Moments against latents drawn and mapped by hand.
+
+    Five differences for each of three samplers, each beyond 5 standard errors with probability 6e-7:
+    one new key in 110,000 fails.
+    """
+    sampler, whole = many(name)
+    z = sampler.latent.sample(jax.random.key(79), 20_000)
+    other = np.asarray(jax.vmap(lambda one: sampler.frame(sampler.network(one)))(z), np.float64)
+
+    def worst(a, b):
+        def features(x):
+            # The bent coordinate has heavy tails: moments of its arcsinh.
+            x = np.arcsinh(x)
+            return np.stack([x[:, 0], x[:, 1], x[:, 0] ** 2, x[:, 1] ** 2, x[:, 0] * x[:, 1]], 1)
+
+        a, b = features(a), features(b)
+        gap = a.mean(0) - b.mean(0)
+        return np.abs(gap / np.sqrt(a.var(0) / len(a) + b.var(0) / len(b))).max()
+
+    assert worst(whole, other) < 5
+    assert worst(whole, 1.1 * other) > 5  # planted
+
+
+def test_a_stream_is_the_sample_in_blocks_of_bounded_size(many):
+    sampler, whole = many("mlp of a normal")
+    for n in (1, 5_000, MANY):
+        blocks = list(sampler.stream(KEY, n))
+        np.testing.assert_array_equal(np.concatenate(blocks), whole[:n])
+        assert max(block.size for block in blocks) <= 2**18
+        assert all(isinstance(block, np.ndarray) for block in blocks)
+
+
+def test_two_programs_whatever_is_asked_for():
+    # Sizes that no other test uses, so that nothing is compiled yet.
+    network = mlp(KEY, 2, 2, width=7)
+    sampler = Sampler(Normal(2), network, frame())
+    jax.block_until_ready(jax.tree.leaves(sampler))
+    sizes = [1, 2, 3, 1_024, 1_025, 4_097, 33_000, 70_001, 131_072, 140_000]
+    with compilations() as names:
+        for n in sizes:
+            sampler.sample(KEY, n)
+        # The same sampler with another story, and another with other weights: nothing new.
+        Sampler(Normal(2), network, frame(), '{"target": "x"}').sample(KEY, 5)
+        Sampler(Normal(2), jax.tree.map(lambda a: 2 * a, network), frame()).sample(KEY, 5)
+    drawing = [name for name in names if "draw" in name]
+    assert len(drawing) == 2, names
+    with compilations() as names:
+        for n in [7, 99, 40_000, 77_777]:
+            sampler.sample(KEY, n)
+    assert names == []
+
+
+def test_sobol_draws():
+    sampler = SAMPLERS["modulated mixture"]()
+    whole = np.asarray(sampler.sample(KEY, 10_000, latents="sobol"))
+    for n in (1, 4_096, 4_097):
+        np.testing.assert_array_equal(np.asarray(sampler.sample(KEY, n, latents="sobol")), whole[:n])
+    np.testing.assert_array_equal(np.concatenate(list(sampler.stream(KEY, 10_000, latents="sobol"))), whole)
+    assert np.any(np.asarray(sampler.sample(jax.random.key(1), 10, latents="sobol")) != whole[:10])
+    # They are a scrambled Sobol set under the inverse of frame and (identity) network: its mean is
+    # nearer the truth than 10,000 independent draws could be expected to come (0.02).
+    u = np.asarray(jax.vmap(sampler.frame.inverse)(jnp.asarray(whole[:8_192])), np.float64)
+    np.testing.assert_allclose(u.mean(0), [0.2 * 0 + 0.8 * 2, 0.2 * 1 - 0.8 * 3], atol=5e-3)
+
+
+def test_threads_draw_what_one_draws_alone(many):
+    name = "mlp of a longer uniform"
+    sampler, _ = many(name)
+    keys = list(jax.random.split(jax.random.key(5), 6))
+    alone = [np.asarray(sampler.sample(key, 3_000)) for key in keys]
+    # Another of other sizes, so that the threads also meet at its compilation.
+    fresh = Sampler(Uniform(3), mlp(KEY, 3, 2, width=9), frame())
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda key: np.asarray(sampler.sample(key, 3_000)), keys))
+        first = list(pool.map(lambda key: np.asarray(fresh.sample(key, 10)), keys))
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(first, [np.asarray(fresh.sample(key, 10)) for key in keys])
+
+
+def test_one_point_goes_through_network_and_frame():
+    sampler, z = SAMPLERS["mlp of a normal"](), jnp.asarray([0.3, -1.0])
+    np.testing.assert_array_equal(sampler(z), sampler.frame(sampler.network(z)))
+    assert (sampler.dim, sampler.about) == (2, {})
+
+
+def test_parts_must_fit_together():
+    for latent, network, place in [
+        (Normal(3), mlp(KEY, 2, 2, width=4), frame()),
+        (Normal(2), mlp(KEY, 2, 3, width=4), frame()),
+    ]:
+        with pytest.raises(ValueError, match=r"latent \(\d\), network \(\d -> \d\).*frame \(2\).* must fit"):
+            Sampler(latent, network, place)
+
+
+BAD_COUNTS = [(0, ValueError), (-1, ValueError), (2.5, TypeError), (2.0, TypeError), (True, TypeError),
+              ("3", TypeError), (None, TypeError), (np.asarray([1, 2]), TypeError)]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["sample", "stream"])
+@pytest.mark.parametrize(("n", "error"), BAD_COUNTS, ids=lambda value: repr(value))
+def test_counts_that_do_not_count(unhooked, method, n, error):
+    sampler = SAMPLERS["mlp of a normal"]()
+    with pytest.raises(error, match=r"`num_samples` must be a positive integer; got") as caught:
+        getattr(sampler, method)(KEY, n)  # a stream too says so at once
+    if n is BAD_COUNTS[3][0]:
+        assert "Write `num_samples=2`" in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [np.int64(3), jnp.asarray(3), np.asarray(3)], ids=["numpy", "jax", "array"])
+def test_integers_of_other_makes_count(unhooked, many, n):
+    sampler, whole = many("mlp of a normal")
+    np.testing.assert_array_equal(sampler.sample(KEY, n), whole[:3])
+
+
+BAD_KEYS = {
+    "integer": (lambda: 3, r"got the integer 3\. Write `jax\.random\.key\(3\)`"),
+    "old style": (
+        lambda: jax.random.PRNGKey(0),
+        r"got an old-style key array.*Replace `jax\.random\.PRNGKey\(seed\)`",
+    ),
+    "several": (lambda: jax.random.split(KEY), r"got an array of keys of shape \(2,\)\. Pass one of them"),
+    "none": (lambda: None, r"got NoneType"),
+    "numpy": (lambda: np.zeros(2, np.uint32), r"got ndarray"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_KEYS)
+def test_keys_that_are_not_one_typed_key(unhooked, name):
+    make, message = BAD_KEYS[name]
+    sampler = SAMPLERS["mlp of a normal"]()
+    for draw in (sampler.sample, sampler.stream, lambda key, n: pf.fit(key, pf.targets.gaussian(), steps=n)):
+        with pytest.raises(
+            TypeError, match=r"`key` must be one typed key such as `jax\.random\.key\(0\)`; " + message
+        ):
+            draw(make(), 3)
+
+
+def test_unknown_latents_suggest_the_nearest(unhooked):
+    with pytest.raises(
+        ValueError, match=r"`latents` must be one of iid, sobol; got 'sobel'\. Did you mean 'sobol'\?"
+    ):
+        SAMPLERS["mlp of a normal"]().sample(KEY, 3, latents="sobel")
