@@ -7,6 +7,7 @@ import pytest
 from pushforward.cli.console import clean, spark
 from pushforward.files import BadFileError
 from pushforward.runs import check_folder, free_name, load_run
+from pushforward.sampler import Sampler
 
 
 @pytest.fixture
@@ -53,6 +54,32 @@ def test_text_of_a_stranger_does_not_steer_the_terminal(invoke, copy):
     assert "\x1b" not in result.stdout
     assert "[bold]gone[/bold]" in result.stdout
     assert len(clean("x" * 1000)) == 200
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {},
+        {"target": {}, "method": 3, "settings": [], "outcome": None, "phases": 7, "metrics": []},
+        {
+            "target": ["x"],
+            "phases": [None, {"phase": {}, "seconds": "1"}],
+            "metrics": {"ksd": {"value": "low"}},
+        },
+        {
+            "settings": {"width": {"a": [1]}},
+            "metrics": {"ksd": {"value": 1.0, "floor": 0}},
+            "message": 10**400,
+        },
+    ],
+)
+def test_a_file_may_tell_any_story(invoke, run_folder, tmp_path, about):
+    sampler = load_run(run_folder).sampler()
+    told = Sampler(sampler.latent, sampler.network, sampler.frame, json.dumps(about))
+    told.save(tmp_path / "told.pf")
+    result = invoke("show", tmp_path / "told.pf")
+    assert result.exit_code == 0, result.output
+    assert "-> 2" in result.stdout
 
 
 def _without(name):

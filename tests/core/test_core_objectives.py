@@ -263,6 +263,117 @@ def test_projection_form_with_its_own_noise():
     assert worst(repeat(keys, 0.0)) > 5
 
 
+# Gaussians have linear scores, whose divergence is constant: of it they say nothing. A bent one does.
+
+
+class Bent(eqx.Module):
+    """`x = m + t sinh(z)`."""
+
+    m: jax.Array
+    t: jax.Array
+
+    def __call__(self, z):
+        return self.m + self.t * jnp.sinh(z)
+
+    def log_density(self, x):
+        """Of its law under standard normal latents, up to a constant."""
+        z = jnp.arcsinh((x - self.m) / self.t)
+        return jnp.sum(-0.5 * z**2 - jnp.log(self.t * jnp.cosh(z)))
+
+
+class Smoothed(eqx.Module):
+    """The law of `network(z) + sigma e`, `z` even chances of the given points."""
+
+    network: Line
+    z: jax.Array
+    sigma: float
+
+    def log_density(self, y):
+        gaps = (y - jax.vmap(self.network)(self.z[:, None])[:, 0]) / self.sigma
+        return jax.scipy.special.logsumexp(-0.5 * gaps**2)
+
+
+def _own_slope(law, x):
+    return jax.grad(law.log_density)(x)
+
+
+def quartic():
+    def log_density(x):
+        return jnp.sum(-(x**4) / 40 + x**3 / 30 - x**2 / 4 + 0.3 * x)
+
+    return pf.Target.from_log_density(log_density, dim=1)
+
+
+# The trapezoidal rule is exact to all digits for functions as smooth as these.
+FINE = np.linspace(-11, 11, 441)[:, None]
+MASS = np.exp(-0.5 * FINE[:, 0] ** 2) / np.exp(-0.5 * FINE**2).sum()
+
+
+def bent_fisher(law, target):
+    x = jax.vmap(law)(FINE)
+    gaps = jax.vmap(jax.grad(law.log_density))(x) - jax.vmap(target.score)(x)
+    return 0.5 * MASS @ jnp.sum(gaps**2, axis=1)
+
+
+def bent_kl(law, target):
+    x = jax.vmap(law)(FINE)
+    return MASS @ (jax.vmap(law.log_density)(x) - jax.vmap(target.log_density)(x))
+
+
+@pytest.mark.parametrize("name", ["kl", "exact_kl", "fisher", "fisher_stein"])
+def test_gradients_where_scores_are_not_linear(double, name):
+    law, target, weight = Bent(jnp.asarray(0.4), jnp.asarray(0.8)), quartic(), 0.8
+    score = eqx.Partial(_own_slope, law)
+    if name == "fisher_stein":
+        score = eqx.Partial(_critic, score, target, jnp.asarray(weight))
+    objective = {"kl": KL(), "exact_kl": ExactKL(), "fisher": Fisher(), "fisher_stein": FisherStein(weight)}[name]
+    view = View(target, score, jnp.asarray(0.0), Normal(1))
+
+    @eqx.filter_jit
+    @eqx.filter_grad
+    def found(network):
+        # Point by point, so that each can be given its weight.
+        return MASS @ jax.vmap(lambda z: objective.surrogate(KEY, network, z[None], view))(FINE)
+
+    truth = eqx.filter_jit(eqx.filter_grad(bent_kl if "kl" in name else bent_fisher))(law, target)
+    factor = 1 / (2 * weight) if name == "fisher_stein" else 1.0
+    slopes = found(law)
+    np.testing.assert_allclose([slopes.m, slopes.t], np.array([truth.m, truth.t]) * factor, rtol=1e-8)
+    assert min(abs(truth.m), abs(truth.t)) > 0.01
+
+
+def test_projection_form_where_scores_are_not_linear(double):
+    z, sigma, target = jnp.asarray([-1.2, 0.3, 1.1]), 0.6, quartic()
+    network = line(0.4, 0.8)
+
+    def pairs(network):
+        """Every point of the law with every noise, and their weights."""
+        x = jax.vmap(network)(z[:, None])
+        return x[:, None] + sigma * FINE[None], jnp.broadcast_to(MASS / 3, (3, len(MASS)))
+
+    def divergence(network):
+        y, mass = pairs(network)
+        law = Smoothed(network, z, sigma)
+        gaps = jax.vmap(jax.vmap(lambda y: jax.grad(law.log_density)(y) - target.score(y)))(y)
+        return 0.5 * jnp.sum(mass[:, :, None] * gaps**2)
+
+    score = eqx.Partial(_own_slope, Smoothed(network, z, sigma))
+    view, form = View(target, score, jnp.asarray(0.0)), Fisher("projection", sigma)
+
+    def surrogate(network):
+        def one(point, noise):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(jax.random, "normal", lambda key, shape, dtype: noise.reshape(shape))
+                return form.surrogate(KEY, network, point[None, None], view)
+
+        values = jax.vmap(jax.vmap(one, in_axes=(None, 0)), in_axes=(0, None))(z, jnp.asarray(FINE))
+        return jnp.sum(pairs(network)[1] * values)
+
+    found, truth = (eqx.filter_jit(eqx.filter_grad(fn))(network) for fn in (surrogate, divergence))
+    np.testing.assert_allclose([found.m, found.t], [truth.m, truth.t], rtol=1e-8)
+    assert min(abs(truth.m), abs(truth.t)) > 0.01
+
+
 @pytest.mark.parametrize("progress", [0.0, 0.25, 1.0])
 def test_combined_is_the_weighted_sum(double, progress):
     network, q = plane(), asymmetric()
