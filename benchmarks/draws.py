@@ -1,13 +1,15 @@
 """What draws cost, beside what they must cost: the latents alone, and the arithmetic at full speed.
 
-    python benchmarks/draws.py [--widths 32 64 ...] [--rounds 5] [--out results/draws.jsonl]
+    python benchmarks/draws.py [--widths 32 64 ...] [--rounds 7] [--out results/draws.jsonl]
 
-The networks are untrained: weights do not change the time. All contestants take turns, so that a busy
-machine slows them alike; medians are shown.
+The networks are untrained: weights do not change the time. Each width takes turns with the latents and with
+a matrix product, and is held against the limit of its own round, so that a busy machine spoils both alike;
+medians over the rounds are shown.
 """
 
 import argparse
 import math
+import statistics
 from pathlib import Path
 
 import jax
@@ -15,7 +17,7 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from pushforward.cli.timing import Times, interleaved
+from pushforward.cli.timing import summary, take_turns
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import mlp
@@ -23,10 +25,12 @@ from pushforward.records import Header, Record, write
 from pushforward.sampler import Sampler
 
 DIM, DEPTH, SEED = 2, 3, 0
-FEW, MANY = 1_000, 1_000_000
+SIZES = {"1k": 1_000, "1m": 1_000_000}
 SQUARE = 2048
 BAR_WIDTH, BAR = 64, 3.0
 """A million draws from a 64-wide sampler may cost three times what they must."""
+
+Rounds = dict[str, list[float]]
 
 
 def build(width: int) -> Sampler:
@@ -39,82 +43,79 @@ def flops(sampler: Sampler) -> int:
     return 2 * sum(math.prod(weight.shape) for weight in sampler.network.weights)
 
 
-def parameters(sampler: Sampler) -> int:
-    return sum(leaf.size for leaf in jax.tree.leaves(sampler.network))
-
-
-def measure(samplers: dict[int, Sampler], n: int, rounds: int) -> dict[str, Times]:
+def measure(sampler: Sampler, n: int, rounds: int) -> Rounds:
+    """Return seconds by round: of the draws, of their latents, and of their arithmetic at full speed."""
     key = jax.random.key(SEED)
     matrix = jax.random.normal(key, (SQUARE, SQUARE))
     multiply = jax.jit(jnp.matmul)
     latents = jax.jit(lambda key: jax.random.normal(key, (n, DIM)))
-    contestants = {
-        "matrix_product": lambda: multiply(matrix, matrix),
-        "latents": lambda: latents(key),
-        **{f"width_{w}": lambda s=s: s.sample(key, n) for w, s in samplers.items()},
+    times = take_turns(
+        {
+            "product": lambda: multiply(matrix, matrix),
+            "latents": lambda: latents(key),
+            "draws": lambda: sampler.sample(key, n),
+        },
+        rounds,
+    )
+    share = n * flops(sampler) / (2 * SQUARE**3)
+    times["arithmetic"] = [share * seconds for seconds in times.pop("product")]
+    return times
+
+
+def ratio(times: Rounds) -> float:
+    """How many times their limit the draws took, each round against its own."""
+    rounds = zip(times["draws"], times["latents"], times["arithmetic"], strict=True)
+    return statistics.median(draws / (latents + arithmetic) for draws, latents, arithmetic in rounds)
+
+
+def records(width: int, sampler: Sampler, label: str, times: Rounds) -> list[Record]:
+    n, repeats = SIZES[label], len(times["draws"])
+    rows = {
+        "seconds": summary(times["draws"]),
+        "latents_seconds": summary(times["latents"]),
+        "arithmetic_seconds": summary(times["arithmetic"]),
+        "times_the_limit": (ratio(times), None),
     }
-    return interleaved(contestants, rounds)
+    sizes = {"flops": flops(sampler), "parameters": sum(x.size for x in jax.tree.leaves(sampler.network))}
+
+    def record(metric: str, value: float, spread: float | None, repeats: int | None) -> Record:
+        return Record(
+            "draws", "cpu", f"width_{width}", f"any_{DIM}d", metric, value, spread, n, repeats, SEED
+        )
+
+    found = [record(f"{name}_per_{label}_draws", *pair, repeats) for name, pair in rows.items()]
+    return found + [record(name, count, None, None) for name, count in sizes.items() if label == "1m"]
 
 
-def records(
-    samplers: dict[int, Sampler], times: dict[int, dict[str, Times]], rounds: dict[int, int]
-) -> list[Record]:
-    found: list[Record] = []
-
-    def add(method: str, metric: str, value: float, spread: float | None = None, n: int | None = None):
-        repeats = rounds[n] if n else None
-        target = f"any_{DIM}d"
-        found.append(Record("draws", "cpu", method, target, metric, value, spread, n, repeats, SEED))
-
-    rate = flops_per_second(times[MANY])
-    add("matrix_product", "flops_per_second", rate)
-    for n, label in ((FEW, "1k"), (MANY, "1m")):
-        seconds = times[n]["latents"]
-        add("latents", f"seconds_per_{label}_draws", *seconds, n)
-        for width, sampler in samplers.items():
-            add(f"width_{width}", f"seconds_per_{label}_draws", *times[n][f"width_{width}"], n)
-            add(f"width_{width}", f"arithmetic_seconds_per_{label}_draws", n * flops(sampler) / rate)
-    for width, sampler in samplers.items():
-        add(f"width_{width}", "flops", flops(sampler))
-        add(f"width_{width}", "parameters", parameters(sampler))
-    return found
-
-
-def flops_per_second(times: dict[str, Times]) -> float:
-    return 2 * SQUARE**3 / times["matrix_product"].median
-
-
-def show(samplers: dict[int, Sampler], times: dict[int, dict[str, Times]]) -> None:
-    console, rate = Console(), flops_per_second(times[MANY])
-    console.print(f"\nmatrix products: {rate / 1e9:.0f} GFLOP/s")
-    table = Table(title=f"seconds for {DIM}-D draws, {DEPTH} hidden layers")
-    for title in ("width", "1,000", "1,000,000", "latents", "arithmetic", "times the limit"):
-        table.add_column(title, justify="right")
-    latents = times[MANY]["latents"].median
-    for width, sampler in samplers.items():
-        few, many = (times[n][f"width_{width}"].median for n in (FEW, MANY))
-        arithmetic = MANY * flops(sampler) / rate
-        ratio = many / (latents + arithmetic)
-        verdict = f" (bar {BAR:g})" if width == BAR_WIDTH else ""
-        cells = (f"{few:.5f}", f"{many:.3f}", f"{latents:.3f}", f"{arithmetic:.3f}")
-        table.add_row(str(width), *cells, f"{ratio:.2f}{verdict}")
-    console.print(table)
+def add_row(table: Table, width: int, sampler: Sampler, times: dict[str, Rounds]) -> None:
+    few, many = (summary(times[label]["draws"]).median for label in SIZES)
+    limits = (summary(times["1m"][name]).median for name in ("latents", "arithmetic"))
+    rate = SIZES["1m"] * flops(sampler) / summary(times["1m"]["arithmetic"]).median / 1e9
+    bar = f" (bar {BAR:g})" if width == BAR_WIDTH else ""
+    cells = [f"{1e3 * few:.2f} ms", f"{many:.3f} s", *(f"{seconds:.3f} s" for seconds in limits)]
+    table.add_row(str(width), *cells, f"{rate:.0f}", f"{ratio(times['1m']):.2f}{bar}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--widths", type=int, nargs="+", default=[32, 64, 128, 200, 400])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("results/draws.jsonl"))
     options = parser.parse_args()
-    samplers = {width: build(width) for width in options.widths}
-    rounds = {FEW: 10 * options.rounds, MANY: options.rounds}
-    times = {n: measure(samplers, n, rounds[n]) for n in (FEW, MANY)}
+    table = Table(title=f"{DIM}-D draws, {DEPTH} hidden layers")
+    for title in ("width", "1,000", "1,000,000", "latents", "arithmetic", "GFLOP/s", "times the limit"):
+        table.add_column(title, justify="right")
+    rows: list[Record] = []
+    for width in options.widths:
+        sampler = build(width)
+        rounds = {"1k": 10 * options.rounds, "1m": options.rounds}
+        times = {label: measure(sampler, n, rounds[label]) for label, n in SIZES.items()}
+        for label in SIZES:
+            rows += records(width, sampler, label, times[label])
+        add_row(table, width, sampler, times)
     command = f"python benchmarks/draws.py --rounds {options.rounds}"
-    header = Header.of_this_machine("draws", "cpu", SEED, command)
-    write(options.out, header, records(samplers, times, rounds))
-    show(samplers, times)
-    Console().print(f"written to {options.out}")
+    write(options.out, Header.of_this_machine("draws", "cpu", SEED, command), rows)
+    Console().print(table, f"written to {options.out}")
 
 
 if __name__ == "__main__":

@@ -326,7 +326,9 @@ def test_gradients_where_scores_are_not_linear(double, name):
     score = eqx.Partial(_own_slope, law)
     if name == "fisher_stein":
         score = eqx.Partial(_critic, score, target, jnp.asarray(weight))
-    objective = {"kl": KL(), "exact_kl": ExactKL(), "fisher": Fisher(), "fisher_stein": FisherStein(weight)}[name]
+    objective = {"kl": KL(), "exact_kl": ExactKL(), "fisher": Fisher(), "fisher_stein": FisherStein(weight)}[
+        name
+    ]
     view = View(target, score, jnp.asarray(0.0), Normal(1))
 
     @eqx.filter_jit

@@ -63,7 +63,9 @@ def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
 def _summary(about: dict[str, Any], size: str) -> list[tuple[str, str]]:
     target = about.get("target")
     if isinstance(target, dict):
-        target = f"{target['name']}, {target['dim']} coordinates  ({target['spec']})"
+        target = "{name}, {dim} coordinates  ({spec})".format(
+            **{name: clean(target.get(name)) for name in ("name", "dim", "spec")}
+        )
     rows = [("target", clean(target)), ("method", clean(about.get("method")))]
     rows += [("map", size)] if size else []
     changes = _dict(about.get("changed"))

@@ -15,8 +15,8 @@ class Times(NamedTuple):
     spread: float
 
 
-def interleaved(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
-    """Return the seconds of each function, called in turn `rounds` times after a warm-up.
+def take_turns(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each function in each round, after a warm-up.
 
     Turns matter more than repeats: whatever slows the machine for a while slows all of them.
     """
@@ -28,7 +28,14 @@ def interleaved(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[
             started = time.perf_counter()
             jax.block_until_ready(call())
             times[name].append(time.perf_counter() - started)
-    return {
-        name: Times(statistics.median(each), statistics.stdev(each) if rounds > 1 else 0.0)
-        for name, each in times.items()
-    }
+    return times
+
+
+def summary(seconds: list[float]) -> Times:
+    """Return median and spread of the rounds of one contestant."""
+    return Times(statistics.median(seconds), statistics.stdev(seconds) if len(seconds) > 1 else 0.0)
+
+
+def interleaved(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
+    """Return the seconds of each function, called in turn `rounds` times after a warm-up."""
+    return {name: summary(each) for name, each in take_turns(contestants, rounds).items()}
