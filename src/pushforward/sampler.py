@@ -109,7 +109,8 @@ class Sampler(eqx.Module):
         from scipy.stats import qmc  # half a second to import, which only those who ask for Sobol should pay
 
         seed = int(jax.random.bits(key, dtype=jnp.uint32))
-        engine = qmc.Sobol(self.latent.num_uniforms, scramble=True, rng=np.random.default_rng(seed))
+        # 64 bits, since those of the default run out after 2^30 points.
+        engine = qmc.Sobol(self.latent.num_uniforms, bits=64, rng=np.random.default_rng(seed))
         map_, rows = self._map(), GROUP * TILE_GROUPS
         while remaining > 0:
             uniforms = jax.device_put(engine.random(rows).astype(self.frame.centre.dtype))

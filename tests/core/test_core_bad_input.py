@@ -154,6 +154,10 @@ SETTINGS = {
     ("latent", "gaussian"): (ValueError, ("`latent` must be one of mixture, normal, uniform",)),
     ("frame", "identiy"): (ValueError, ("`frame`", "Did you mean 'identity'?")),
     ("fisher_form", "traces"): (ValueError, ("`fisher_form`", "Did you mean 'trace'?")),
+    ("tempering", 1.5): (ValueError, ("`tempering` must be at most 1; got 1.5",)),
+    ("fisher_weight", 2.0): (ValueError, ("`fisher_weight` must be at most 1",)),
+    ("final_rate", 10.0): (ValueError, ("`final_rate` must be at most 1",)),
+    ("skip", "yes"): (TypeError, ("`skip` must be True or False; got 'yes'",)),
     ("widht", 3): (ValueError, ("`setting`", "Did you mean 'width'?")),
 }
 
@@ -180,7 +184,29 @@ def test_fisher_refuses_a_score_net_without_second_derivatives(objective, activa
 
 
 def test_projection_form_needs_first_derivatives_only():
-    pf.Settings(objective="fisher", fisher_form="projection", score_activation="leaky_relu")
+    settings = pf.Settings(
+        objective="fisher", fisher_form="projection", matching="denoising", score_activation="leaky_relu"
+    )
+    with pytest.raises(ValueError, match="must be twice differentiable"):
+        settings.replace(objective="fisher_stein")  # whose critic needs its divergence whatever the form
+
+
+@pytest.mark.parametrize("objective", ["fisher", "combined"])
+@pytest.mark.parametrize("matching", ["exact", "sliced", "kernel"])
+def test_projection_form_refuses_a_score_of_another_law(objective, matching):
+    with pytest.raises(ValueError, match=rf"`matching='denoising'` fits; got matching='{matching}'"):
+        pf.Settings(objective=objective, fisher_form="projection", matching=matching)
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
+def test_exact_kl_refuses_a_map_with_kinks(activation):
+    with pytest.raises(ValueError, match=rf"`activation` must be twice differentiable.*'{activation}'"):
+        pf.Settings(objective="exact_kl", matching="none", activation=activation)
+
+
+def test_method_and_settings_must_agree():
+    with pytest.raises(ValueError, match=r"`method` is 'fisher' but `settings` are those of 'kl'"):
+        pf.fit(KEY, pf.targets.gaussian(), method="fisher", settings=pf.preset("kl"))
 
 
 def test_parts_that_need_the_teacher():

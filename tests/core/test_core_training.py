@@ -1,6 +1,5 @@
 """Training mechanics on tiny settings: what each step does, what is skipped, and every way to end."""
 
-import importlib
 import time
 
 import equinox as eqx
@@ -11,12 +10,15 @@ import optax
 import pytest
 
 import pushforward as pf
-from pushforward.latents import Normal
+from pushforward.frame import Frame
+from pushforward.latents import Normal, NormalMixture
+from pushforward.matching import Critic
 from pushforward.objectives import Objective
 from pushforward.targets import Gaussian
-from pushforward.training import Parts, alternating, run
+from pushforward.training import Parts, alternating, phases, run
 from pushforward.training.alternating import averaged
-from pushforward.training.assemble import build_parts
+from pushforward.training.assemble import build_objective, build_parts
+from pushforward.training.teacher import Lesson
 
 KEY = jax.random.key(17)
 TINY = {
@@ -130,6 +132,28 @@ def test_too_many_broken_steps_end_the_run_with_the_last_finite_state():
     assert all_finite(result.state)
 
 
+def test_a_few_broken_steps_do_not_end_a_short_run():
+    result = run_parts(by_hand(objective=Downhill(broken=(3, 4, 5, 6))), log_every=1)
+    assert result.outcome is pf.Outcome.FINISHED
+    np.testing.assert_allclose(result.state.network.m, -0.25 * 16)
+
+
+def test_a_short_run_that_ends_in_broken_steps_has_diverged():
+    result = run_parts(by_hand(objective=Downhill(broken=(17, 18, 19))), log_every=1)
+    assert result.outcome is pf.Outcome.DIVERGED
+    assert result.rows[-1]["step"] == 20
+
+
+def test_a_value_that_is_not_a_number_is_a_broken_step_whatever_its_slope():
+    class Flat(Objective):
+        def surrogate(self, key, network, z, view):
+            return jnp.where(view.progress < 0.5, jnp.sum(network.m), jnp.nan)
+
+    result = run_parts(by_hand(objective=Flat()), log_every=5)
+    np.testing.assert_allclose(result.state.network.m, -0.25 * 10)
+    np.testing.assert_allclose([row["skipped"] for row in result.rows], [0, 0, 1, 1])
+
+
 def test_broken_score_steps_leave_the_score_net_alone():
     class Broken(eqx.Module):
         def loss(self, score, x, key):
@@ -176,6 +200,33 @@ def test_tempering_goes_from_a_standard_normal_to_the_target():
     assert parts_for().tempering is None
 
 
+def test_a_critic_sees_the_tempered_target():
+    """At inverse temperature zero the target is the latent's own law, so the best critic is nothing."""
+    hot = eqx.tree_at(
+        lambda p: (p.matching, p.score_net),
+        by_hand(tempering=lambda progress: 0.0 * progress),
+        (Critic(asymmetric()), Slide(jnp.zeros(2))),
+        is_leaf=lambda x: isinstance(x, Constant | Slide),
+    )
+    cold = eqx.tree_at(lambda p: p.target, hot, Gaussian(jnp.zeros(2), jnp.eye(2)))
+    cold = eqx.tree_at(lambda p: p.matching, cold, Critic(cold.target))
+    losses = [run_parts(parts).rows[-1]["score_loss"] for parts in (hot, cold)]
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
+def test_a_second_fit_with_equal_settings_finds_its_program_compiled():
+    for objective in ("kl", "exact_kl"):
+        changes = {"objective": objective, "tempering": 0.5} | (
+            {"matching": "none", "network": "modulated"} if objective == "exact_kl" else {}
+        )
+        first, second = (jax.tree.structure(parts_for(**changes)) for _ in range(2))
+        assert first == second
+    draws = jnp.ones((4, 2))
+    settings = tiny(forward_weight=1.0, frame="teacher")
+    first, second = (jax.tree.structure(build_objective(settings, draws)) for _ in range(2))
+    assert first == second
+
+
 def test_deadline():
     result = run_parts(by_hand(), deadline=time.monotonic() - 1.0)
     assert (result.outcome, result.rows) == (pf.Outcome.OUT_OF_TIME, [])
@@ -217,7 +268,7 @@ METHODS = {
     "kl, denoising": {"matching": "denoising"},
     "kl, kernel": {"matching": "kernel"},
     "fisher": {"objective": "fisher"},
-    "fisher by projection": {"objective": "fisher", "fisher_form": "projection"},
+    "fisher by projection": {"objective": "fisher", "fisher_form": "projection", "matching": "denoising"},
     "combined": {"objective": "combined"},
     "fisher_stein": {"objective": "fisher_stein"},
     "exact_kl": {"objective": "exact_kl", "matching": "none", "network": "modulated"},
@@ -308,7 +359,6 @@ def test_a_fit_that_diverges():
 
 
 def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
-    module = importlib.import_module("pushforward.training.fit")
     calls = []
 
     def interrupt(draws, target):
@@ -317,7 +367,7 @@ def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
             raise KeyboardInterrupt
         return jnp.asarray(1.0)
 
-    monkeypatch.setattr(module, "ksd_imq_v", interrupt)
+    monkeypatch.setattr(phases, "ksd_imq_v", interrupt)
     done = pf.fit(jax.random.key(18), asymmetric(), settings=tiny(), steps=10, progress=False)
     assert done.outcome is pf.Outcome.INTERRUPTED
     assert done.sampler.about["outcome"] == "INTERRUPTED"
@@ -325,3 +375,62 @@ def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
     # Here also: `steps` take the place of the settings' own, and another key gives another run.
     assert done.settings.num_steps == 10
     assert done.history[0]["objective"] != fitted.history[0]["objective"]
+
+
+def test_an_interrupt_before_anything_was_learnt_is_raised(monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(phases, "build_parts", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        pf.fit(KEY, asymmetric(), settings=tiny(), progress=False)
+
+
+def lesson_of(mixture_at):
+    mixture = NormalMixture(jnp.ones(1), jnp.full((1, 2), mixture_at), jnp.eye(2)[None])
+    return Lesson(Frame.identity(2), mixture, mixture.sample(KEY, 64), 0.0, [])
+
+
+@pytest.mark.parametrize("where", ["second round", "build_parts", "repair_weights", "weigh"])
+def test_an_interrupt_at_any_moment_hands_back_what_was_learnt(monkeypatch, where):
+    calls, real = [], getattr(phases, where, None)
+
+    def rounds(*args, **options):
+        yield lesson_of(3.0)
+        if where == "second round":
+            raise KeyboardInterrupt
+        yield lesson_of(5.0)
+
+    def once(*args, **options):
+        calls.append(where)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(phases, "learn", rounds)
+    if where != "second round":
+        monkeypatch.setattr(phases, where, once)
+    settings = tiny(
+        frame="teacher", latent="mixture", network="modulated", objective="exact_kl", matching="none",
+        num_steps=4, learning_rate=1e-6,
+    )  # fmt: skip
+    done = pf.fit(KEY, asymmetric(), settings=settings, progress=False)
+    assert done.outcome is pf.Outcome.INTERRUPTED
+    trained = where in ("repair_weights", "weigh")
+    assert bool(done.history) == trained
+    centre = np.asarray(done.sampler.sample(KEY, 1_000)).mean()
+    assert abs(centre - (3.0 if where == "second round" else 5.0)) < 0.2
+    assert {phase["phase"] for phase in done.phases} >= {"teacher"}
+
+
+def test_draws_lost_outside_the_support_are_seen():
+    """Minus infinity to the left of -1, with no slope there to tell of it."""
+    clean = asymmetric()
+
+    def log_density(x):
+        return jnp.where(x[0] > -1.0, clean.log_density(x), -jnp.inf)
+
+    target = pf.Target.from_log_density(log_density, dim=2)
+    done = pf.fit(KEY, target, settings=tiny(), progress=False)
+    assert 0.0 < done.history[-1]["inside"] < 1.0
+    assert done.sampler.about["metrics"]["inside"] == done.history[-1]["inside"]

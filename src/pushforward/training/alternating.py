@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.latents import Latent
-from pushforward.matching import Kernel
+from pushforward.matching import Critic, Kernel
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
 from pushforward.targets import Gaussian, Tempered
@@ -101,7 +101,9 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
             target, parts.tempering(progress), Gaussian(np.zeros(target.dim), np.eye(target.dim))
         )
 
-    score_net, score_average, score_opt, score_loss, score_ok = _fit_score(parts, key_score, state)
+    # A critic looks at the target too, and must see the one that the objective sees.
+    matching = Critic(target, parts.matching.weight) if isinstance(parts.matching, Critic) else parts.matching
+    score_net, score_average, score_opt, score_loss, score_ok = _fit_score(parts, matching, key_score, state)
     z = parts.latent.sample(key_latent, parts.batch_size)
     if isinstance(parts.matching, Kernel):
         score = parts.matching.fit(jax.lax.stop_gradient(push(state.network, z)))
@@ -115,7 +117,8 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
         return parts.objective.surrogate(key_objective, network, z, view)
 
     value, grads = loss(state.network)
-    network, opt, ok = _update(parts.optimiser, state.network, grads, state.opt)
+    # A target can be not a number and yet flat: then the gradients look well and the value tells.
+    network, opt, ok = _update(parts.optimiser, state.network, grads, state.opt, jnp.isfinite(value))
     arrays = eqx.filter(network, eqx.is_inexact_array)
     average = jax.tree.map(lambda a, now: parts.ema * a + (1.0 - parts.ema) * now, state.average, arrays)
     new = State(network, score_net, score_average, opt, score_opt, average, state.step + 1)
@@ -128,7 +131,7 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
 
 
 def _fit_score(
-    parts: Parts, key: Key[Array, ""], state: State
+    parts: Parts, matching: Any, key: Key[Array, ""], state: State
 ) -> tuple[Any, Any, optax.OptState, Float[Array, ""] | None, Bool[Array, ""]]:
     """Take the score steps, each on fresh draws of the frozen sampler."""
     if parts.score_net is None or parts.score_steps == 0:
@@ -142,10 +145,10 @@ def _fit_score(
 
         @eqx.filter_value_and_grad
         def loss(score_net):
-            return parts.matching.loss(score_net, jax.lax.stop_gradient(x), key_loss)
+            return matching.loss(score_net, jax.lax.stop_gradient(x), key_loss)
 
         value, grads = loss(eqx.combine(score_arrays, static))
-        score_arrays, opt, ok = _update(parts.score_optimiser, score_arrays, grads, opt)
+        score_arrays, opt, ok = _update(parts.score_optimiser, score_arrays, grads, opt, jnp.isfinite(value))
         average = jax.tree.map(
             lambda a, now: parts.score_ema * a + (1.0 - parts.score_ema) * now, average, score_arrays
         )
@@ -158,10 +161,10 @@ def _fit_score(
 
 
 def _update(
-    optimiser: optax.GradientTransformation, module: Any, grads: Any, opt: optax.OptState
+    optimiser: optax.GradientTransformation, module: Any, grads: Any, opt: optax.OptState, ok: Bool[Array, ""]
 ) -> tuple[Any, optax.OptState, Bool[Array, ""]]:
-    """Apply an optimiser step, or nothing at all where any gradient is not finite."""
-    ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(grads)]))
+    """Apply an optimiser step, or nothing at all where it is not `ok` or any gradient is not finite."""
+    ok &= jnp.all(jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(grads)]))
     updates, new_opt = optimiser.update(grads, opt, eqx.filter(module, eqx.is_inexact_array))
     new = eqx.apply_updates(module, updates)
 

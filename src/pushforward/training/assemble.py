@@ -1,5 +1,7 @@
 """From settings to parts: the one place where names become networks, objectives and optimisers."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -61,9 +63,15 @@ def build_parts(
         matching=matching,
         network=build_network(key_network, settings, latent.dim, target.dim),
         score_net=build_score_net(key_score, settings, latent, target.dim) if needs_net else None,
-        optimiser=_adam(settings, settings.learning_rate, settings.beta1, settings.num_steps),
+        optimiser=_adam(
+            settings.learning_rate, settings.final_rate, settings.num_steps, settings.beta1, settings.clip
+        ),
         score_optimiser=_adam(
-            settings, settings.score_learning_rate, 0.9, settings.num_steps * settings.score_steps
+            settings.score_learning_rate,
+            settings.final_rate,
+            settings.num_steps * settings.score_steps,
+            0.9,
+            settings.clip,
         ),
         batch_size=settings.batch_size,
         score_batch_size=settings.score_batch_size,
@@ -114,8 +122,6 @@ def build_matching(settings: Settings, target: Target) -> Any:
         return Critic(target)
     if settings.objective in ("exact_kl", "ksd", "steingan"):
         return None
-    if settings.objective == "fisher" and settings.fisher_form == "projection":
-        return Denoising(settings.sigma)
     return {
         "exact": Exact,
         "sliced": lambda: Sliced(settings.num_projections),
@@ -141,18 +147,26 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
     if settings.forward_weight == 0.0:
         return main
     assert draws is not None
-    weight = settings.forward_weight
-
-    def fading(progress):
-        return weight * jnp.maximum(0.0, 1.0 - progress / FORWARD_UNTIL)
-
-    return Combined((main, Forward(draws)), (1.0, fading))
+    return Combined((main, Forward(draws)), (1.0, _fading(settings.forward_weight)))
 
 
-def _adam(settings: Settings, rate: float, beta1: float, num_steps: int) -> optax.GradientTransformation:
-    schedule = optax.cosine_decay_schedule(rate, num_steps, alpha=settings.final_rate)
-    return optax.chain(optax.clip_by_global_norm(settings.clip), optax.adam(schedule, b1=beta1, b2=0.99))
+# Functions are equal only to themselves: made once for each choice, so that a second fit with
+# the same settings finds its program compiled.
 
 
-def _warming(start: float):
+@cache
+def _fading(weight: float) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
+    return lambda progress: weight * jnp.maximum(0.0, 1.0 - progress / FORWARD_UNTIL)
+
+
+@cache
+def _warming(start: float) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
     return lambda progress: jnp.minimum(1.0, start + (1.0 - start) * 3.0 * progress)
+
+
+@cache
+def _adam(
+    rate: float, final_rate: float, num_steps: int, beta1: float, clip: float
+) -> optax.GradientTransformation:
+    schedule = optax.cosine_decay_schedule(rate, num_steps, alpha=final_rate)
+    return optax.chain(optax.clip_by_global_norm(clip), optax.adam(schedule, b1=beta1, b2=0.99))

@@ -21,7 +21,10 @@ Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
 
 PATIENCE = 3
-"""Chunks in a row with most of their steps skipped before the run is called diverged."""
+"""Chunks in a row with most of their steps skipped before the run is called diverged, ..."""
+
+LEAST_PATIENCE = 10
+"""... if they hold at least so many steps: in a short run a chunk is a step or two."""
 
 
 class LoopResult(NamedTuple):
@@ -34,18 +37,31 @@ class LoopResult(NamedTuple):
 
 @eqx.filter_jit
 def run_chunk(
-    algorithm: Algorithm, key: Key[Array, ""], state: Any, first: Int[Array, ""], num_steps: int
+    algorithm: Algorithm,
+    key: Key[Array, ""],
+    state: Any,
+    first: Int[Array, ""],
+    num_steps: Int[Array, ""] | int,
 ) -> tuple[Any, dict[str, Array]]:
-    """Take `num_steps` steps; step `i` uses `fold_in(key, i)`, so a run can be cut and joined anywhere."""
-    # Only arrays can be carried through a scan; what is static in the state does not change.
+    """Take `num_steps` steps; step `i` uses `fold_in(key, i)`, so a run can be cut and joined anywhere.
+
+    The number of steps is an argument of the compiled program, so that a shorter last chunk costs nothing.
+    """
+    # Only arrays can be carried through a loop; what is static in the state does not change.
     arrays, static = eqx.partition(state, eqx.is_array)
 
-    def body(carry, i):
-        new, info = algorithm.step(jax.random.fold_in(key, i), eqx.combine(carry, static))
+    def step(i, arrays):
+        new, info = algorithm.step(jax.random.fold_in(key, i), eqx.combine(arrays, static))
         return eqx.filter(new, eqx.is_array), info
 
-    arrays, info = jax.lax.scan(body, arrays, first + jnp.arange(num_steps))
-    return eqx.combine(arrays, static), {name: jnp.mean(v, axis=0) for name, v in info.items()}
+    def body(i, carry):
+        arrays, info = step(i, carry[0])
+        return arrays, jax.tree.map(jnp.add, carry[1], info)
+
+    _, shapes = eqx.filter_eval_shape(step, first, arrays)
+    nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+    arrays, total = jax.lax.fori_loop(first, first + num_steps, body, (arrays, nothing))
+    return eqx.combine(arrays, static), jax.tree.map(lambda v: v / num_steps, total)
 
 
 def run(
@@ -71,20 +87,23 @@ def run(
     finite. An interrupt hands back the state of the last complete chunk.
     """
     rows: list[Row] = []
-    started, step, bad_chunks = time.monotonic(), 0, 0
+    started, step, bad_chunks, bad_steps = time.monotonic(), 0, 0, 0
     try:
         while step < num_steps:
             if time.monotonic() >= deadline:
                 return LoopResult(state, rows, Outcome.OUT_OF_TIME)
             chunk = min(log_every, num_steps - step)
-            new, info = run_chunk(algorithm, key, state, jnp.asarray(step), chunk)
+            new, info = run_chunk(algorithm, key, state, jnp.asarray(step), jnp.asarray(chunk))
             values = {name: float(v) for name, v in jax.device_get(info).items()}
             state, step = new, step + chunk
             row = {"step": step, "seconds": time.monotonic() - started, **values, **monitor(state)}
             rows.append(row)
             observe(row)
-            bad_chunks = bad_chunks + 1 if values.get("skipped", 0.0) > 0.5 else 0
-            if bad_chunks >= PATIENCE or not np.isfinite(values.get("skipped", 0.0)):
+            bad = values.get("skipped", 0.0) > 0.5
+            bad_chunks, bad_steps = (bad_chunks + 1, bad_steps + chunk) if bad else (0, 0)
+            # A run whose last steps were all skipped has not ended well, however short it is.
+            hopeless = bad_chunks >= PATIENCE and (bad_steps >= LEAST_PATIENCE or step == num_steps)
+            if hopeless or not np.isfinite(values.get("skipped", 0.0)):
                 return LoopResult(state, rows, Outcome.DIVERGED)
     except KeyboardInterrupt:
         return LoopResult(state, rows, Outcome.INTERRUPTED)

@@ -97,6 +97,11 @@ class Settings:
         for name in ("ema", "score_ema", "beta1"):
             if getattr(self, name) >= 1.0:
                 raise ValueError(f"`{name}` must be below 1; got {getattr(self, name)}.")
+        for name in ("tempering", "fisher_weight", "final_rate"):
+            if getattr(self, name) > 1.0:
+                raise ValueError(f"`{name}` must be at most 1; got {getattr(self, name)}.")
+        if not isinstance(self.skip, bool):
+            raise TypeError(f"`skip` must be True or False; got {self.skip!r}.")
         check_count(self.extra_latents, "extra_latents", at_least=0)
         if self.latent_dim is not None:
             check_count(self.latent_dim, "latent_dim")
@@ -115,16 +120,37 @@ class Settings:
             )
         if self.forward_weight > 0 and self.frame != "teacher":
             raise ValueError("`forward_weight` pulls to the teacher's draws; it needs `frame='teacher'`.")
-        trace = self.objective in NEEDS_SMOOTH_SCORE and self.fisher_form == "trace"
-        if trace and self.score_activation in PIECEWISE_LINEAR:
+        self._check_smoothness()
+        if self._projected and self.matching != "denoising":
+            raise ValueError(
+                "`fisher_form='projection'` holds for draws with noise of size `sigma` added, whose score "
+                f"`matching='denoising'` fits; got matching={self.matching!r}."
+            )
+        if self.objective in ("kl", "fisher", "combined") and self.matching == "none":
+            raise ValueError(
+                f"`matching` must not be 'none' for the objective {self.objective!r}, which needs a score."
+            )
+
+    @property
+    def _projected(self) -> bool:
+        return self.objective in ("fisher", "combined") and self.fisher_form == "projection"
+
+    def _check_smoothness(self) -> None:
+        if (
+            self.objective in NEEDS_SMOOTH_SCORE
+            and not self._projected
+            and self.score_activation in PIECEWISE_LINEAR
+        ):
             raise ValueError(
                 f"`score_activation` must be twice differentiable for the Fisher objective; "
                 f"{self.score_activation!r} has a zero second derivative almost everywhere, so the "
                 "divergence of the score net would have no gradient. Use 'silu', 'gelu' or 'tanh'."
             )
-        if self.objective in ("kl", "fisher", "combined") and self.matching == "none":
+        if self.objective == "exact_kl" and self.activation in PIECEWISE_LINEAR:
             raise ValueError(
-                f"`matching` must not be 'none' for the objective {self.objective!r}, which needs a score."
+                f"`activation` must be twice differentiable for the objective 'exact_kl'; with "
+                f"{self.activation!r} the sampler's density jumps at every kink, and its score does not "
+                "see the jumps. Use 'silu', 'squareplus' or 'tanh'."
             )
 
     def replace(self, **changes: Any) -> "Settings":

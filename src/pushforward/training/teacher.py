@@ -5,7 +5,7 @@ came out; the mixture, widened, is the next round's start. Rounds end when plain
 the start is already efficient, for then the particles have nothing left to correct.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -50,8 +50,11 @@ def learn(
     num_particles: int | None = None,
     num_components: int | None = None,
     observe: Callable[[str], None] = lambda words: None,
-) -> Lesson:
-    """Find modes, weights, scales and tails of `target` from its log density alone."""
+) -> Iterator[Lesson]:
+    """Find modes, weights, scales and tails of `target` from its log density alone.
+
+    Yields a lesson after every round, each better than the one before; the last is the one to use.
+    """
     num_particles = num_particles or particles_for(target.dim)
     key_scout, key_rounds = jax.random.split(key)
     observe("looking for modes")
@@ -70,8 +73,9 @@ def learn(
         u = jax.vmap(frame.inverse)(x)
         mixture = _fit(key_fit, u, wanted, len(peaks.points))
         start = _widen(mixture)
+        yield Lesson(frame, reweigh(mixture, u), u, result.log_z, list(rounds))
         if len(rounds) == MAX_ROUNDS or (i > 0 and result.start_efficiency > GOOD_START):
-            return Lesson(frame, reweigh(mixture, u), u, result.log_z, rounds)
+            return
 
 
 def _row(result: Teaching) -> dict[str, float]:

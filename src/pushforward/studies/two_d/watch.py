@@ -11,16 +11,16 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget
-from pushforward.frame import Frame, InFrame
 from pushforward.metrics import ksd_imq_v, sliced_w2
 from pushforward.sampler import Sampler
 from pushforward.studies.two_d.settings import Settings
 from pushforward.targets import get
 from pushforward.training import Settings as Recipe
-from pushforward.training.alternating import State, alternating, averaged
-from pushforward.training.assemble import build_parts
-from pushforward.training.loop import Row, run
-from pushforward.training.teacher import Lesson, learn
+from pushforward.training import preset
+from pushforward.training.alternating import State, averaged
+from pushforward.training.loop import Row
+from pushforward.training.phases import Work
+from pushforward.training.teacher import Lesson
 
 
 class Watched(NamedTuple):
@@ -43,8 +43,10 @@ def lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
     a teacher would learn the same one again.
     """
     started = time.monotonic()
-    lesson = learn(jax.random.split(jax.random.key(seed), 5)[1], get(target))
-    return lesson, time.monotonic() - started
+    work = Work(jax.random.key(seed), get(target), preset("default"), progress=False)
+    work.teach()
+    assert work.lesson is not None
+    return work.lesson, time.monotonic() - started
 
 
 def watch(name: str, seed: int, recipe: Recipe, settings: Settings, *, look: bool = True) -> Watched:
@@ -54,32 +56,31 @@ def watch(name: str, seed: int, recipe: Recipe, settings: Settings, *, look: boo
     """
     target = get(name)
     assert isinstance(target, ExactTarget)
-    _, _, key_parts, key_train, _ = jax.random.split(jax.random.key(seed), 5)
-    lesson, teacher_seconds = lesson_of(name, seed) if recipe.frame == "teacher" else (None, 0.0)
-    frame = Frame.identity(target.dim) if lesson is None else lesson.frame
-    mixture, draws = (None, None) if lesson is None else (lesson.mixture, lesson.draws)
-    parts = build_parts(key_parts, InFrame(target, frame), recipe, mixture=mixture, draws=draws)
-    algorithm, looking = alternating(parts), 0.0
+    work = Work(jax.random.key(seed), target, recipe, progress=False)
+    teacher_seconds, looking = 0.0, 0.0
+    if recipe.frame == "teacher":
+        work.lesson, teacher_seconds = lesson_of(name, seed)
+    work.build()
+
+    def sampler_at(state: State) -> Sampler:
+        assert work.parts is not None
+        return Sampler(work.parts.latent, averaged(work.parts, state), work.frame)
 
     def monitor(state: State) -> Row:
         nonlocal looking
         started = time.monotonic()
-        sampler = Sampler(parts.latent, averaged(parts, state), frame)
-        row = _look(jax.random.fold_in(key_train, 1), sampler, target, settings) if look else NO_LOOK
+        row = _look(work.key_check, sampler_at(state), target, settings) if look else NO_LOOK
         looking += time.monotonic() - started
         return row | {"looking": looking}
 
-    result = run(
-        key_train, algorithm, algorithm.init(key_train), num_steps=parts.num_steps,
-        log_every=max(1, parts.num_steps // settings.checkpoints), monitor=monitor,
-    )  # fmt: skip
+    work.train(monitor, settings.checkpoints)
+    _, _, result = work.hand_back()
     curve = np.array([
         # A row's clock is read before it is looked at: what counts is the looking of the rows before.
         (teacher_seconds + r["seconds"] - (r["looking"] - r["this_look"]), r["ksd"], r["spread"], r["w2"])
         for r in result.rows
     ])  # fmt: skip
-    sampler = Sampler(parts.latent, averaged(parts, result.state), frame)
-    return Watched(sampler, float(curve[-1, 0]), curve)
+    return Watched(sampler_at(result.state), float(curve[-1, 0]), curve)
 
 
 def _look(key: Key[Array, ""], sampler: Sampler, target: ExactTarget, settings: Settings) -> Row:
