@@ -24,6 +24,9 @@ from pushforward.training.smc import Teaching, teach
 EM_ROWS = 8192
 GOOD_START = 0.4
 MAX_ROUNDS = 4
+TOLERANCE = 0.001
+"""Nats a draw by which a smaller mixture may be worse than the best: far less than training mends."""
+
 WIDEN = 1.25
 """Starts are wider than what was seen: importance weights forgive excess and never lack."""
 
@@ -112,16 +115,21 @@ def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
 
 
 def _fit(key: Key[Array, ""], u: Float[Array, "m dim"], wanted: int, num_peaks: int) -> NormalMixture:
-    """Fit a mixture to the draws; where full covariances are dear, only as many as unseen draws approve."""
+    """Fit mixtures of several sizes; return the smallest that unseen draws hardly tell from the best.
+
+    Components to spare cost nothing in likelihood and yet do harm: they are narrow, and the mixture's score,
+    from which Fisher training starts, is jagged between them.
+    """
     key_rows, key_em = jax.random.split(key)
     rows = jax.random.choice(key_rows, u.shape[0], (2 * EM_ROWS,))
     train, held_out = u[rows[:EM_ROWS]], u[rows[EM_ROWS:]]
     dim = u.shape[1]
-    if dim <= 3:
-        return fit_mixture(key_em, train, wanted)
-    few = min(num_peaks, wanted, EM_ROWS // (4 * dim))
-    candidates = [fit_mixture(key_em, train, k) for k in sorted({1, max(few, 1), max(wanted // 4, 1)})]
-    return max(candidates, key=lambda m: float(mean_log_density(m, held_out)))
+    # Where full covariances have many entries, so many components as the draws can pay for.
+    few = max(1, min(num_peaks, wanted, EM_ROWS // (4 * dim)))
+    sizes = {1, 4, 16, wanted} if dim <= 3 else {1, few, max(wanted // 4, 1)}
+    fits = [fit_mixture(key_em, train, size) for size in sorted(sizes)]
+    found = [float(mean_log_density(mixture, held_out)) for mixture in fits]
+    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - TOLERANCE)
 
 
 def _widen(mixture: NormalMixture) -> NormalMixture:

@@ -24,7 +24,7 @@ OURS: dict[str, Recipe] = {
     "kl-plain": preset("kl").replace(method="kl-plain", frame="identity"),
     "fisher-plain": preset("kl").replace(
         method="fisher-plain", frame="identity", objective="fisher", learning_rate=2e-4,
-        score_learning_rate=1e-3, score_steps=8,
+        score_learning_rate=1e-3, score_steps=8, num_steps=2000,
     ),
     "ksd-ns": _KERNEL.replace(method="ksd-ns"),
     "steingan": _KERNEL.replace(method="steingan", objective="steingan"),
