@@ -5,11 +5,11 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-import jax
-
 
 def check_key(key: Any, argument: str = "key") -> None:
     """Refuse anything but one typed key: an old-style `uint32` pair mixes up silently with data."""
+    import jax  # only whoever has a key has JAX; the other checks serve `pushforward.runtime`, which has not
+
     expected = f"`{argument}` must be one typed key such as `jax.random.key(0)`"
     if isinstance(key, int):
         raise TypeError(f"{expected}; got the integer {key}. Write `jax.random.key({key})`.")

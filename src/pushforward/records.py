@@ -13,6 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, no_type_check
 
+from pushforward.container import BadFileError
+from pushforward.lines import read_lines
+
 LIBRARIES = (
     *("pushforward", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy"),
     *("blackjax", "flowjax", "numpyro"),
@@ -147,14 +150,13 @@ def append(path: str | Path, records: Record | Iterable[Record]) -> None:
 
 
 def read(path: str | Path) -> tuple[Header, list[Record]]:
-    """Read a file of records, or raise one `ValueError` that names the file and the line."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    if not lines:
-        raise ValueError(f"{path}, line 1: expected a header; the file is empty.")
-    header = _parse(lines[0], f"{path}, line 1", Header)
-    return header, [
-        _parse(line, f"{path}, line {number}", Record) for number, line in enumerate(lines[1:], start=2)
-    ]
+    """Read a file of records, or raise one `BadFileError` that names the file and the line."""
+    lines = read_lines(Path(path))
+    number, first = next(lines, (0, ""))
+    if not number:
+        raise BadFileError(f"{path}, line 1: expected a header; the file is empty.")
+    header = _parse(first, f"{path}, line 1", Header)
+    return header, [_parse(line, f"{path}, line {number}", Record) for number, line in lines]
 
 
 def _parse(line: str, place: str, kind: Callable[..., Any]) -> Any:
@@ -170,9 +172,9 @@ def _parse(line: str, place: str, kind: Callable[..., Any]) -> Any:
             raise ValueError(f"unknown {', '.join(sorted(unknown))}.")
         return kind(**data)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: this is not JSON ({error}).") from error
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{place}: {error}") from error
+        raise BadFileError(f"{place}: this is not JSON ({error}).") from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise BadFileError(f"{place}: {error}") from error
 
 
 def _lines(items: Iterable[Header | Record]) -> str:
@@ -186,8 +188,13 @@ def _check_kind(kind: Any, expected: str) -> None:
 
 
 def _check_name(value: Any, name: str) -> None:
-    if not isinstance(value, str) or not value:
+    # Half a surrogate pair is text that nothing can print or write.
+    if not isinstance(value, str) or not value or _unprintable(value):
         raise ValueError(f"`{name}` must be a name; got {value!r}.")
+
+
+def _unprintable(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _number(value: Any, name: str) -> float:

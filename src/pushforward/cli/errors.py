@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from pushforward.cli.console import stderr
+from pushforward.cli.console import note, stderr
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """The work went wrong; what was asked makes no sense; Ctrl-C (128 + SIGINT, as shells have it)."""
@@ -75,6 +76,15 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Say warnings in the same voice as everything else, each of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *args, **options: note(f"note: {message}")
+        yield
 
 
 def _ours(traceback: TracebackType | None) -> bool:

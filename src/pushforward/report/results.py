@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pushforward.arrays import read_npz
 from pushforward.records import Header, Record, read
 
 
@@ -41,6 +42,5 @@ def _study(path: Path) -> Study:
     header, records = read(path)
     beside, arrays = path.with_name(f"{path.stem}_draws.npz"), {}
     if beside.exists():
-        with np.load(beside, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        arrays = read_npz(beside)
     return Study(header, records, arrays)

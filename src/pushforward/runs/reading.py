@@ -1,19 +1,25 @@
 """What a run's folder says is treated as a stranger's: JSON of a known shape and size, or an error."""
 
+import itertools
 import json
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushforward.files import BadFileError
-from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, SAMPLER, VERSION, Row
+from pushforward.container import BadFileError
+from pushforward.lines import read_lines
+from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
 
 if TYPE_CHECKING:
     from pushforward.sampler import Sampler
 
-MAX_BYTES = 2**24
-"""No honest `run.json` or history is larger; a stranger's shall not fill the memory."""
+MAX_BYTES = 2**20
+"""No honest `run.json` is larger; a stranger's shall not fill the memory."""
+
+MAX_ROWS = 2**18
+"""No honest history is longer."""
 
 _FIELDS: dict[str, type] = {
     "target": dict, "method": str, "settings": dict, "changed": dict, "seed": int, "command": str,
@@ -32,6 +38,15 @@ class Run:
     history: list[Row]
     """Rows of the training loop; a figure that was not finite is `None`."""
 
+    @property
+    def command(self) -> str:
+        """What to type to make the run again; a user's own target comes from the copy in the folder."""
+        command, spec = self.about["command"], self.about["target"]["spec"]
+        model = self.folder / MODEL
+        if not model.is_file() or ":" not in spec:
+            return command
+        return command.replace(shlex.quote(spec), shlex.quote(f"{model}:{spec.rpartition(':')[2]}"), 1)
+
     def sampler(self) -> "Sampler":
         """Load the sampler."""
         from pushforward.sampler import load
@@ -49,13 +64,20 @@ def load_run(folder: str | os.PathLike) -> Run:
             raise BadFileError(f"{folder} is not a run: it has no {name}. Runs come from `pushforward fit`.")
     about = _parse(_read(folder / ABOUT), str(folder / ABOUT))
     _check_about(about, str(folder / ABOUT))
-    lines = _read(folder / HISTORY).splitlines()
-    history = [_row(line, f"{folder / HISTORY}, line {number}") for number, line in enumerate(lines, start=1)]
-    if len(history) != about["rows"]:
-        raise BadFileError(
-            f"{folder / HISTORY} is truncated: it must hold {about['rows']} rows; it holds {len(history)}."
-        )
-    return Run(folder, about, history)
+    return Run(folder, about, _read_history(folder / HISTORY, about["rows"]))
+
+
+def _read_history(path: Path, rows: int) -> list[Row]:
+    if not 0 <= rows <= MAX_ROWS:
+        raise BadFileError(f"{path} must hold at most {MAX_ROWS:,} rows; {ABOUT} says {rows}.")
+    # One more than there should be tells a history that goes on from one that ends.
+    lines = itertools.islice(read_lines(path), rows + 1)
+    history = [_row(line, f"{path}, line {number}") for number, line in lines]
+    if len(history) > rows:
+        raise BadFileError(f"{path} is longer than the {rows} rows that {ABOUT} says it holds.")
+    if len(history) < rows:
+        raise BadFileError(f"{path} is truncated: it must hold {rows} rows; it holds {len(history)}.")
+    return history
 
 
 def _read(path: Path) -> str:

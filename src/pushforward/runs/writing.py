@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushforward.records import Header
-from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, SAMPLER, VERSION, Row
+from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
 
 if TYPE_CHECKING:
     # Checking a folder must not cost the import of everything that can train a sampler.
@@ -48,6 +48,7 @@ def save_run(
     command: str,
     message: str = "",
     metrics: Mapping[str, Mapping[str, Any]] | None = None,
+    model: str | os.PathLike | None = None,
 ) -> Path:
     """Write a run's folder and return where it is.
 
@@ -62,6 +63,7 @@ def save_run(
     - `seed`, `command`: enough to run it again.
     - `message`: the outcome in words; that of the outcome itself otherwise.
     - `metrics`: name to `{"value", "spread", "n", "repeats", "floor"}`, beside what training itself found.
+    - `model`: the user's own file that the target came from; a copy is kept with the run.
     """
     folder = Path(folder)
     story, header = fit.sampler.about, Header.of_this_machine("fit", "-", seed, command)
@@ -89,6 +91,8 @@ def save_run(
     try:
         fit.sampler.save(beside / SAMPLER)
         (beside / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
+        if model is not None:
+            shutil.copyfile(model, beside / MODEL)
         lines = (json.dumps(_finite(row), allow_nan=False) for row in fit.history)
         (beside / HISTORY).write_text("".join(line + "\n" for line in lines))
         return _settle(beside, folder)

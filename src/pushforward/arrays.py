@@ -1,0 +1,181 @@
+"""Arrays from strangers: `.npy` and `.npz` read so that nothing is executed and no size is believed.
+
+NumPy's own reader allocates what a header claims before it has seen a byte of it, and unpacks an archive
+however large it becomes. Here the claims are held against the file first.
+"""
+
+import ast
+import math
+import os
+import re
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pushforward.container import BadFileError
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER = 2**12
+MAX_MEMBERS = 2**12
+MAX_EXPANSION = 100
+"""How many times its packed size an array may have; deflate can promise a thousand, data do not."""
+
+ALWAYS_ALLOWED = 2**24
+"""Bytes that an archive may unpack to whatever its own size: a small grid of zeros is no bomb."""
+
+
+class ArrayHeader(NamedTuple):
+    """What a `.npy` file says of itself."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    fortran: bool
+    length: int
+    """Bytes before the first number."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the numbers."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_npy(path: str | os.PathLike) -> np.ndarray:
+    """Read a `.npy` file of numbers, or raise a `BadFileError` that says what is wrong with it."""
+    path = _regular(path)
+    try:
+        with path.open("rb") as file:
+            header = npy_header(file, path)
+            return _shaped(np.fromfile(file, header.dtype, math.prod(header.shape)), header)
+    except (ValueError, MemoryError) as error:
+        raise _bad(path, error) from None
+
+
+def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Read all arrays of a `.npz` archive by name, or raise a `BadFileError`."""
+    path = _regular(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _check_members(path, members)
+            return {
+                member.filename.removesuffix(".npy"): _read_member(archive, member, path)
+                for member in members
+            }
+    except BadFileError:
+        raise
+    except (
+        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError),
+        # Encryption, packings that Python does not know, sizes and dates that make no sense.
+        *(RuntimeError, ValueError, OverflowError, MemoryError),
+    ) as error:
+        raise _bad(path, error) from None
+    except OSError as error:
+        if error.errno is not None and error.filename is not None:
+            raise
+        # A seek to before the start: where a directory points is the file's claim too.
+        raise _bad(path, error) from None
+
+
+def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
+    """Read a header and hold it against the size of the open file (or of an archive's member)."""
+    start = file.read(10)
+    if start[:6] != MAGIC or len(start) < 10:
+        raise BadFileError(f"{path} is not a file of `numpy.save`: it does not begin as one.")
+    length = 2
+    if start[6] in (2, 3):
+        start += file.read(2)
+        length = 4
+    elif start[6] != 1:
+        raise BadFileError(f"{path} has version {start[6]} of NumPy's format; versions 1 to 3 can be read.")
+    count = int.from_bytes(start[8 : 8 + length], "little")
+    if count > MAX_HEADER:
+        raise BadFileError(f"{path} claims a header of {count:,} bytes; no array of numbers has one.")
+    dtype, shape, fortran = _parse(file.read(count), path)
+    header = ArrayHeader(dtype, shape, fortran, len(start) + count)
+    size = os.fstat(file.fileno()).st_size if size is None else size
+    if header.length + header.num_bytes != size:
+        raise BadFileError(
+            f"{path} claims {dtype} of shape {shape}, which takes {header.length + header.num_bytes:,} "
+            f"bytes; it holds {size:,}. It is truncated or corrupted; write it again."
+        )
+    return header
+
+
+def _parse(text: bytes, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
+    try:
+        fields = ast.literal_eval(text.decode("latin-1").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict) or fields.keys() != {"descr", "fortran_order", "shape"}:
+        raise BadFileError(f"{path} is corrupted: its header does not describe an array.")
+    descr, shape, fortran = fields["descr"], fields["shape"], fields["fortran_order"]
+    if not isinstance(descr, str) or not re.fullmatch(r"[<>=|]?[biufc?][0-9]{0,2}", descr):
+        raise BadFileError(f"{path} must hold numbers; got an array of {str(descr)[:40]!r}.")
+    counts = isinstance(shape, tuple) and all(type(n) is int and 0 <= n < 2**63 for n in shape)
+    if not counts or len(shape) > 32 or not isinstance(fortran, bool):
+        raise BadFileError(f"{path} is corrupted: {str(shape)[:40]} is no shape of an array.")
+    try:
+        return np.dtype(descr), shape, fortran
+    except TypeError:
+        raise BadFileError(f"{path} must hold numbers; got an array of {descr!r}.") from None
+
+
+def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    size = path.stat().st_size
+    if len(members) > MAX_MEMBERS:
+        raise BadFileError(f"{path} must hold at most {MAX_MEMBERS:,} arrays; it holds {len(members):,}.")
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise BadFileError(f"{path} holds two arrays of the same name.")
+    for name in names:
+        if not name.endswith(".npy"):
+            raise BadFileError(f"{path} must hold arrays only; it also holds {name[:80]!r}.")
+    packed, whole = sum(m.compress_size for m in members), sum(m.file_size for m in members)
+    if packed > size or whole > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
+        raise BadFileError(
+            f"{path} claims to unpack to {whole:,} bytes, from {size:,}: more than {MAX_EXPANSION} times "
+            "as much. It is corrupted or meant to fill the memory; if it is honest, write it unpacked."
+        )
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> np.ndarray:
+    with archive.open(member) as file:
+        header = npy_header(file, path, member.file_size)
+        data = np.empty(header.num_bytes, np.uint8)
+        view, filled = data.data, 0
+        while filled < len(view):
+            # In pieces: `zipfile` would gather the whole a second time.
+            piece = file.read(min(2**20, len(view) - filled))
+            if not piece:
+                raise BadFileError(f"{path} is truncated: {member.filename[:80]!r} ends too early.")
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        # Reading on is what makes `zipfile` compare the checksum.
+        if file.read(1):
+            raise BadFileError(f"{path} is corrupted: {member.filename[:80]!r} goes on after its end.")
+    return _shaped(data.view(header.dtype), header)
+
+
+def _shaped(flat: np.ndarray, header: ArrayHeader) -> np.ndarray:
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _regular(path: str | os.PathLike) -> Path:
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"`path` must name a file of arrays; there is no file {path}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must name a file of arrays; {path} is a folder.")
+    if not path.is_file():
+        raise BadFileError(f"{path} is not a regular file. Copy the arrays to one and load that.")
+    return path
+
+
+def _bad(path: Path, error: Exception) -> BadFileError:
+    if isinstance(error, BadFileError):
+        return error
+    return BadFileError(f"{path} cannot be read: {error or type(error).__name__}. Write it again.")

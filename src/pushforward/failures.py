@@ -1,0 +1,24 @@
+"""What an error means when a compiled program raises it: no memory left, or something in it that failed."""
+
+import re
+
+import jax
+
+_STATUS = re.compile(r"(INTERNAL|UNKNOWN|RESOURCE_EXHAUSTED|UNAVAILABLE|ABORTED|CANCELLED|DATA_LOSS): ")
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, rather than that something is wrong."""
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+
+
+def came_from_running(error: BaseException) -> bool:
+    """Whether an error was raised by a program that ran, and not by a mistake in making it.
+
+    JAX raises what a callback raised as a `ValueError` that begins with a status of its runtime.
+    """
+    if isinstance(error, RuntimeError | MemoryError):
+        return True
+    return isinstance(error, ValueError) and _STATUS.match(str(error)) is not None

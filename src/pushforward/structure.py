@@ -1,0 +1,50 @@
+"""From the words of a file to its parts, without JAX: only what is on a fixed list can be built."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+MAX_DEPTH = 16
+"""No honest tree is deeper; a hostile one shall not exhaust the stack."""
+
+
+def rebuild(
+    node: Any,
+    tensors: dict[str, np.ndarray],
+    classes: Mapping[str, Callable[..., Any]],
+    as_array: Callable[[np.ndarray], Any],
+    *,
+    depth: int = 0,
+) -> Any:
+    """Return what `node` describes; tensors that were used are taken out of `tensors`.
+
+    Raises `ValueError`, `TypeError`, `KeyError`, `AttributeError` or `IndexError` where it describes nothing:
+    the caller knows the file and makes one error of them.
+
+    **Arguments:**
+
+    - `node`: `{"tensor": name}`, `{"tuple": [...]}`, `{"module": name, "fields": {...}}` or `{"value": ...}`.
+    - `tensors`: the arrays of the file, by name; each may be used once.
+    - `classes`: what may be built, by name.
+    - `as_array`: what a tensor becomes.
+    """
+    if depth > MAX_DEPTH:
+        raise ValueError("its structure is nested too deeply.")
+    rest = tensors, classes, as_array
+    if "tensor" in node:
+        array = tensors.pop(node["tensor"])
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"array {node['tensor']!r} holds values that are not finite.")
+        return as_array(array)
+    if "tuple" in node:
+        return tuple(rebuild(part, *rest, depth=depth + 1) for part in node["tuple"])
+    if "module" in node:
+        if node["module"] not in classes:
+            raise ValueError(f"it names a module {node['module']!r} that this release does not know.")
+        fields = {str(name): rebuild(part, *rest, depth=depth + 1) for name, part in node["fields"].items()}
+        return classes[node["module"]](**fields)
+    value = node["value"]
+    if not (value is None or isinstance(value, str | int | float | bool)):
+        raise ValueError("it holds a value that is neither text nor number.")
+    return value

@@ -1,0 +1,122 @@
+"""One honest file of every kind that is ever read, and the function that reads it."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pushforward import arrays, records
+from pushforward.cli.shards import Note, read_note
+from pushforward.container import BadFileError
+from pushforward.frame import Frame
+from pushforward.latents import NormalMixture
+from pushforward.networks import mlp, modulated
+from pushforward.runs import load_run
+from pushforward.sampler import Sampler, load
+from pushforward.training.loop import Position
+from pushforward.training.teacher import Lesson
+from pushforward.training.written import OtherRunError, read_lesson, read_state, write_lesson, write_state
+
+ABOUT = {
+    "format": "pushforward-run", "version": 1, "target": {"spec": "donut", "name": "donut", "dim": 2},
+    "method": "kl", "settings": {"width": 8}, "changed": {}, "seed": 0, "command": "pushforward fit donut",
+    "versions": {"jax": "0"}, "cores": 2, "outcome": "FINISHED", "message": "", "rows": 2,
+    "phases": [{"phase": "train", "seconds": 1.5}], "metrics": {"ksd_imq_v": {"value": 0.1, "floor": None}},
+}  # fmt: skip
+HISTORY = '{"step": 1, "seconds": 0.5, "objective": 1.25}\n{"step": 2, "seconds": 1.0, "objective": null}\n'
+
+
+IDENTITY = {"key": ["fry", 0, 1], "settings": {"width": 8}, "log_density": [0.5, "-inf"]}
+POSITION = Position(
+    {"w": jnp.ones((2, 3)), "count": jnp.asarray(4)},
+    {"objective": jnp.asarray(0.5)},
+    50,
+    ({"step": 40, "ksd": float("nan")},),
+)
+
+
+def _mixture():
+    return NormalMixture(jnp.ones(2) / 2, jnp.zeros((2, 2)), jnp.stack([jnp.eye(2)] * 2)), jnp.zeros((5, 2))
+
+
+def _ours(read, path, *rest):
+    """Read a checkpoint's file; one of another fit is refused in its own way, which is as good."""
+    try:
+        return read(path, IDENTITY, *rest)
+    except OtherRunError as error:
+        raise BadFileError(f"{path}: {error}") from error
+
+
+def samplers(folder: Path) -> list[bytes]:
+    latent = NormalMixture(jnp.ones(2) / 2, jnp.zeros((2, 2)), jnp.stack([jnp.eye(2)] * 2))
+    made = []
+    for network in (
+        mlp(jax.random.key(0), 2, 2, width=3, depth=1, skip=True),
+        modulated(jax.random.key(1), 2, width=3, depth=1),
+    ):
+        Sampler(latent, network, Frame.identity(2), json.dumps({"target": "none"})).save(folder / "honest.pf")
+        made.append((folder / "honest.pf").read_bytes())
+    (folder / "honest.pf").unlink()
+    return made
+
+
+def honest(folder: Path) -> dict[str, list[bytes]]:
+    """Return the bytes of honest files by kind."""
+    points = np.arange(6, dtype=np.float32).reshape(3, 2)
+    npy, npz, packed = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.save(npy, points)
+    np.savez(npz, draws=points, more=np.arange(4))
+    np.savez_compressed(packed, draws=points, grid=np.zeros((50, 50), np.uint8))
+    path = folder / "honest.jsonl"
+    header = records.Header("study", "cpu", 0, "command", {"jax": "0"}, 2)
+    records.write(
+        path, header, [records.Record("study", "cpu", "kl", "donut", "ksd", 0.5, 0.1, 500, 3, 0, 0.2)] * 3
+    )
+    note = Note(0, 3, 3, 2, "float32", 0, "iid", "0" * 64, "1" * 64)
+    note.write(folder / "honest.npy")
+    files = {
+        "sampler": samplers(folder),
+        "records": [path.read_bytes()],
+        "run": [json.dumps(ABOUT, indent=2).encode()],
+        "history": [HISTORY.encode()],
+        "note": [(folder / "honest.npy.json").read_bytes()],
+        "npy": [npy.getvalue()],
+        "npz": [npz.getvalue(), packed.getvalue()],
+    }
+    write_state(folder / "honest.pf", IDENTITY, POSITION, 2)
+    files["checkpoint"] = [(folder / "honest.pf").read_bytes()]
+    lesson = Lesson(Frame.identity(2), *_mixture(), -1.5, [{"log_z": -1.5, "temperatures": 3}])
+    write_lesson(folder / "honest.pf", IDENTITY, lesson, 2.5)
+    files["lesson"] = [(folder / "honest.pf").read_bytes()]
+    for left in (path, folder / "honest.npy.json", folder / "honest.pf"):
+        left.unlink()
+    return files
+
+
+def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
+    """Return by kind where a file must stand in `folder` and what reads it there."""
+    run = folder / "run"
+    run.mkdir(exist_ok=True)
+    (run / "run.json").write_text(json.dumps(ABOUT))
+    (run / "history.jsonl").write_text(HISTORY)
+    (run / "sampler.pf").write_bytes(b"")
+    other = folder / "other"
+    other.mkdir(exist_ok=True)
+    for name in ("run.json", "history.jsonl", "sampler.pf"):
+        (other / name).write_bytes((run / name).read_bytes())
+    return {
+        "sampler": (folder / "s.pf", lambda: load(folder / "s.pf")),
+        "records": (folder / "r.jsonl", lambda: records.read(folder / "r.jsonl")),
+        "run": (run / "run.json", lambda: load_run(run)),
+        "history": (other / "history.jsonl", lambda: load_run(other)),
+        "note": (folder / "d.npy.json", lambda: read_note(folder / "d.npy")),
+        "npy": (folder / "a.npy", lambda: arrays.read_npy(folder / "a.npy")),
+        "npz": (folder / "a.npz", lambda: arrays.read_npz(folder / "a.npz")),
+        "checkpoint": (folder / "c.pf", lambda: _ours(read_state, folder / "c.pf", POSITION, 100)),
+        "lesson": (folder / "l.pf", lambda: _ours(read_lesson, folder / "l.pf")),
+    }
