@@ -8,7 +8,14 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Key
 
+from pushforward._cache import use_compilation_cache
 from pushforward.checks import check_count
+from pushforward.parameters import Parameters
+from pushforward.parameters.example import parameters_of_example
+
+# Here, because whatever compiles a program of ours imports this module, and `pushforward` itself need not
+# have JAX at all.
+use_compilation_cache()
 
 Score: TypeAlias = Callable[[Float[Array, " dim"]], Float[Array, " dim"]]
 """A vector field of one point: the target's score, a score net, a critic."""
@@ -35,29 +42,65 @@ class Target(eqx.Module):
         """Return the gradient of `log q` at `x`."""
         return jax.grad(self.log_density)(x)
 
+    @property
+    def parameters(self) -> Parameters | None:
+        """Names, shapes and constraints of what the coordinates stand for, where the target knows them."""
+        return None
+
     @staticmethod
     def from_log_density(
-        fn: Callable[[Float[Array, " dim"]], Float[Array, ""]], *, dim: int, name: str | None = None
-    ) -> "FunctionTarget":
-        """Make a target of a plain function of one point.
+        fn: Callable[[Any], Float[Array, ""]],
+        *,
+        dim: int | None = None,
+        example: Any = None,
+        constraints: Any = None,
+        name: str | None = None,
+    ) -> "FunctionTarget | NamedTarget":
+        """Make a target of a plain function: of a vector, or of named and constrained parameters.
+
+            from_log_density(lambda x: ..., dim=3)
+            from_log_density(lambda p: ..., example={"mu": 0.0, "tau": 1.0, "w": jnp.ones(3)},
+                             constraints={"tau": "positive", "w": "simplex"})
+
+        In the second form `fn` receives a pytree like `example`, its values inside their constraints, and
+        returns the log density **of those values**; the change of variables to R^dim is added here.
 
         **Arguments:**
 
-        - `fn`: maps an array of shape `(dim,)` to a scalar: the log density up to a constant.
-            Must be written in JAX, since it will be differentiated and vectorised. Data it needs
-            are best bound with `equinox.Partial`, which keeps them out of the compiled program.
-        - `dim`: the number of coordinates.
+        - `fn`: maps one point to a scalar: the log density up to a constant. Must be written in JAX, since it
+            will be differentiated and vectorised. Data it needs are best bound with `equinox.Partial`, which
+            keeps them out of the compiled program.
+        - `dim`: the number of coordinates, of a function of a vector.
+        - `example`: otherwise, a pytree of arrays or numbers of the right shapes; its values do not matter.
+        - `constraints`: for the names of `example` that have one: `"positive"`, `"unit_interval"`,
+            `("greater_than", a)`, `("less_than", b)`, `("interval", a, b)`, `"simplex"`, `"ordered"`,
+            `"positive_ordered"`, `"corr_cholesky"`, `"corr_matrix"`, `"lower_cholesky"`,
+            `"positive_definite"`, or NumPyro's constraints; a single one if `example` is one array.
         - `name`: shown in reports; the function's own name otherwise.
         """
         if not callable(fn):
             raise TypeError(
                 f"`fn` must be a function of one point, `fn(x) -> log density`; got {type(fn).__name__}."
             )
-        return FunctionTarget(
-            fn=fn,
-            dim=check_count(dim, "dim"),
-            name=name or getattr(fn, "__name__", type(fn).__name__),
-        )
+        name = str(name or getattr(fn, "__name__", type(fn).__name__))
+        if example is not None:
+            record, structure = parameters_of_example(example, constraints)
+            if dim is not None and check_count(dim, "dim") != record.dim:
+                raise ValueError(
+                    f"`dim` must be left out where `example` says it, or be {record.dim}; got {dim}."
+                )
+            return NamedTarget(fn=fn, record=record, name=name, structure=structure)
+        if constraints is not None:
+            raise ValueError(
+                "`constraints` needs `example`, a pytree of arrays whose names and shapes are meant. "
+                'Write, for instance, `example={"tau": 1.0}, constraints={"tau": "positive"}`.'
+            )
+        if dim is None:
+            raise ValueError(
+                "`dim` or `example` must be given: a function does not say how many coordinates it has. "
+                "Add, for instance, `dim=2`."
+            )
+        return FunctionTarget(fn=fn, dim=check_count(dim, "dim"), name=name)
 
 
 class FunctionTarget(Target):
@@ -70,6 +113,50 @@ class FunctionTarget(Target):
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return `fn(x)`."""
         return self.fn(x)
+
+
+class NamedTarget(Target):
+    """A density of named, constrained parameters, seen from R^dim: `log p(T(x)) + log |det dT/dx|`.
+
+    `fn` receives the values: a dictionary by name or, where there is a `structure`, a pytree of it.
+    `derive`, of the same values, returns what else the model computes of them, by name.
+    """
+
+    fn: Callable[[Any], Any]
+    record: Parameters = eqx.field(static=True)
+    derive: Callable[[Any], dict[str, Any]] | None
+    structure: Any = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        fn: Callable[[Any], Any],
+        record: Parameters,
+        name: str,
+        *,
+        derive: Callable[[Any], dict[str, Any]] | None = None,
+        structure: Any = None,
+    ):
+        """Join a density of values and the record of what they are."""
+        self.fn, self.record, self.name = fn, record, name
+        self.derive, self.structure, self.dim = derive, structure, record.dim
+
+    @property
+    def parameters(self) -> Parameters:
+        """Names, shapes and constraints."""
+        return self.record
+
+    def values(self, x: Float[Array, " dim"]) -> Any:
+        """Return the constrained values at one point, as `fn` receives them."""
+        values = self.record.constrain(x)
+        if self.structure is None:
+            return values
+        return jax.tree.unflatten(self.structure, [values[name] for name in self.record.names])
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the log density of the free coordinates."""
+        return self.fn(self.values(x)) + self.record.log_det(x)
 
 
 class ExactTarget(Target):

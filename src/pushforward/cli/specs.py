@@ -12,9 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import equinox as eqx
+
 from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.cli.errors import CommandError
+from pushforward.cli.models import as_made, call, check_names, is_pymc
 from pushforward.targets import TARGETS
 
 MODULE_NAME = "pushforward_user_model"
@@ -25,10 +28,12 @@ def is_file(spec: str) -> bool:
     return spec.partition(":")[0].endswith(".py") or ":" in spec
 
 
-def find_target(spec: str, dim: int | None) -> Target:
-    """Return the target that `spec` names; `dim` is needed for a plain function."""
+def find_target(spec: str, dim: int | None, data: dict[str, Any] | None = None) -> Target:
+    """Return the target that `spec` names; `dim` is needed for a plain function, `data` for a model's."""
     if is_file(spec):
-        return _from_file(spec, dim)
+        return _from_file(spec, dim, data or {})
+    if data:
+        raise CommandError(f"--data is for a model of your own, FILE.py:FUNCTION; {spec!r} is built in.")
     try:
         build = TARGETS[check_choice(spec, "TARGET", TARGETS)]
     except ValueError as error:
@@ -40,7 +45,7 @@ def find_target(spec: str, dim: int | None) -> Target:
     return _of_dim(build(), dim, spec)
 
 
-def _from_file(spec: str, dim: int | None) -> Target:
+def _from_file(spec: str, dim: int | None, data: dict[str, Any]) -> Target:
     file, _, name = spec.rpartition(":")
     if not file:
         file, name = name, ""
@@ -62,7 +67,7 @@ def _from_file(spec: str, dim: int | None) -> Target:
             f"TARGET: {path} has no {name!r}. It defines {', '.join(names) or 'nothing'}.{hint}"
         )
     with _lines_of(path):
-        return _as_target(getattr(module, name), spec, dim)
+        return _as_target(getattr(module, name), spec, dim, data)
 
 
 def _names(path: Path) -> list[str]:
@@ -118,42 +123,42 @@ def line_of(error: BaseException, path: Path) -> str:
     return f"{path.name}, line {lines[-1]}" if lines else path.name
 
 
-def _as_target(thing: Any, spec: str, dim: int | None) -> Target:
+def _as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> Target:
     function: Any = thing
+    if is_pymc(thing):
+        return _of_dim(as_made(thing, spec), dim, spec)
     if isinstance(thing, Target):
         return _of_dim(thing, dim, spec)
     if not callable(thing):
         raise CommandError(
-            f"TARGET {spec!r} must be a function of one point or a Target; it is {type(thing).__name__}."
+            f"TARGET {spec!r} must be a function of one point, a Target or a model; it is "
+            f"{type(thing).__name__}."
         )
-    if _needs_arguments(thing):
+    check_names(thing, data, spec)
+    if _needs_arguments(thing, data):
         if inspect.isclass(thing):
             raise CommandError(
                 f"TARGET {spec!r} is a class. Make one in the file, `target = {thing.__name__}(...)`, "
                 "and name that."
             )
     else:
-        made = thing()
-        if isinstance(made, Target):
-            return _of_dim(made, dim, spec)
-        raise CommandError(
-            f"TARGET {spec!r} takes no argument, so it must return a Target; "
-            f"it returned {type(made).__name__}. A log density is a function of one point, `f(x)`."
-        )
+        return _of_dim(call(thing, data, spec), dim, spec)
     if dim is None:
         raise CommandError(
             f"--dim is needed for {spec!r}: a function does not say how many coordinates it has. "
-            "Add, for instance, `--dim 2`."
+            "Add, for instance, `--dim 2`. If it is a NumPyro model, give its arguments by `--data FILE.npz`."
         )
-    return Target.from_log_density(function, dim=dim)
+    bound = eqx.Partial(function, **data) if data else function
+    return Target.from_log_density(bound, dim=dim, name=getattr(function, "__name__", None))
 
 
-def _needs_arguments(thing: Any) -> bool:
+def _needs_arguments(thing: Any, data: dict[str, Any]) -> bool:
     try:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
         return True
-    return any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)
+    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return any(p.default is p.empty and p.kind not in optional and p.name not in data for p in parameters)
 
 
 def _of_dim(target: Target, dim: int | None, spec: str) -> Target:

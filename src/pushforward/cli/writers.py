@@ -14,14 +14,18 @@ from pushforward.cli.console import size
 from pushforward.cli.errors import CommandError
 
 Write = Callable[[np.ndarray], None]
-Shape = tuple[int, int]
+Shape = tuple[int, ...]
 
 CSV_WIDTH = 14
 """About how many characters a number takes as text, its comma included."""
 
 
+Names = list[str] | None
+"""Titles of the columns, in formats that have them; x0, x1, ... otherwise."""
+
+
 @contextmanager
-def _npy(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+def _npy(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
     header = {
         "descr": np.lib.format.dtype_to_descr(dtype),
         "fortran_order": False,
@@ -30,24 +34,28 @@ def _npy(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
     np.lib.format.write_array_header_1_0(file, header)
 
     def write(block: np.ndarray) -> None:
-        file.write(np.ascontiguousarray(block, dtype).data)
+        # As bytes, which a structured array does not show of itself.
+        file.write(np.ascontiguousarray(block, dtype).view(np.uint8).data)
 
     yield write
 
 
 @contextmanager
-def _npz(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+def _npz(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
     with (
         zipfile.ZipFile(file, "w") as archive,
         archive.open("draws.npy", "w", force_zip64=True) as member,
-        _npy(member, shape, dtype) as write,
+        _npy(member, shape, dtype, names) as write,
     ):
         yield write
 
 
 @contextmanager
-def _csv(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
-    file.write((",".join(f"x{i}" for i in range(shape[1])) + "\n").encode())
+def _csv(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
+    titles = names or [f"x{i}" for i in range(shape[1])]
+    # A comma in a title, as in L[1,0], must not look like the end of it.
+    quoted = ['"' + title.replace('"', '""') + '"' if {",", '"'} & {*title} else title for title in titles]
+    file.write((",".join(quoted) + "\n").encode())
     # Enough digits that reading gives back the very same number.
     digits = {4: "%.9g", 8: "%.17g"}[dtype.itemsize]
 
@@ -57,17 +65,34 @@ def _csv(file: Any, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
     yield write
 
 
-FORMATS: dict[str, Callable[[Any, Shape, np.dtype], AbstractContextManager[Write]]] = {
+@contextmanager
+def _parquet(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
+    from pushforward.draws.table_files import import_pyarrow
+
+    pyarrow, parquet = import_pyarrow()
+    titles = names or [f"x[{i}]" for i in range(shape[1])]
+    schema = pyarrow.schema([(title, pyarrow.from_numpy_dtype(dtype)) for title in titles])
+    with parquet.ParquetWriter(file, schema) as table:
+
+        def write(block: np.ndarray) -> None:
+            columns = [np.ascontiguousarray(column) for column in block.T]
+            table.write_table(pyarrow.table(columns, schema=schema))
+
+        yield write
+
+
+FORMATS: dict[str, Callable[[Any, Shape, np.dtype, Names], AbstractContextManager[Write]]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".csv": _csv,
+    ".parquet": _parquet,
 }
 
 
-def check_file(path: Path, *, force: bool) -> None:
+def check_file(path: Path, *, force: bool, more: tuple[str, ...] = ()) -> None:
     """Refuse a name that cannot or should not be written, before any work is done."""
-    if path.suffix not in FORMATS:
-        raise CommandError(f"--out must end in {', '.join(FORMATS)}; got {path.name!r}.")
+    if path.suffix not in (*FORMATS, *more):
+        raise CommandError(f"--out must end in {', '.join((*FORMATS, *more))}; got {path.name!r}.")
     if path.is_dir():
         raise CommandError(f"--out must be a file; {path} is a folder.")
     if path.exists() and not force:
@@ -91,12 +116,12 @@ def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
 
 
 @contextmanager
-def writer(path: Path, shape: Shape, dtype: np.dtype) -> Iterator[Write]:
+def writer(path: Path, shape: Shape, dtype: np.dtype, names: Names = None) -> Iterator[Write]:
     """Yield a function that appends blocks of rows; whatever goes wrong, no half-written file is left."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with beside.open("wb") as file:
-            with FORMATS[path.suffix](file, shape, dtype) as write:
+            with FORMATS[path.suffix](file, shape, dtype, names) as write:
                 yield write
             file.flush()
             os.fsync(file.fileno())

@@ -5,24 +5,57 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from pushforward.base import FunctionTarget, Target
+from pushforward.base import FunctionTarget, NamedTarget, Target
+from pushforward.training.probing import ROWS, check_gradient, evaluate
+from pushforward.training.rays import find_escapes
 
 SCALES = (0.1, 1.0, 10.0)
-NUM_POINTS = 32
+BROKEN = 0.9
+"""The share of points at which a gradient must be wrong to be called broken; kinks make some."""
 
 
 def check_target(key: Key[Array, ""], target: Target) -> None:
-    """Raise a `TypeError` or `ValueError` if `target` cannot be fitted, saying why and what to try."""
+    """Raise a `TypeError` or `ValueError` if `target` cannot be fitted, saying why and what to try.
+
+    One program is compiled, and called a few times: values, gradients against differences, rays to infinity.
+    """
+    check_is_target(target)
+    check_output(target)
+    rng = np.random.default_rng(int(jax.random.bits(key, dtype=jnp.uint32)))
+    scales, x = trial_points(rng, target.dim)
+    values, scores = evaluate(target, x)
+    check_values(target, values, scores)
+    gradient = check_gradient(target, x, scores, scales, rng.normal(size=x.shape))
+    if gradient.share > BROKEN:
+        raise ValueError(
+            f"{_label(target)} has a gradient that is not its slope: it disagrees with finite differences at "
+            f"{gradient.wrong} of {gradient.conclusive} points. Look for `stop_gradient`, "
+            "rounding, or a custom derivative."
+        )
+    escapes = find_escapes(rng, target, scores)
+    if escapes:
+        ways = "; ".join(escape.words for escape in escapes[:4])
+        grows = any(escape.slope > 0.05 for escape in escapes)
+        raise ValueError(
+            f"{_label(target)} is improper: far out it {'grows' if grows else 'does not fall'} "
+            f"along {ways}. No "
+            "sampler can have it as its law. Check the sign, and give every parameter a proper prior."
+        )
+
+
+def trial_points(rng: np.random.Generator, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points at three distances from the origin, and the scale of each."""
+    scales = np.repeat(SCALES, ROWS // len(SCALES))
+    return scales, scales[:, None] * rng.normal(size=(ROWS, dim))
+
+
+def check_is_target(target: Target) -> None:
+    """Raise unless `target` is one."""
     if not isinstance(target, Target):
         hint = (
             " Wrap a plain function with `Target.from_log_density(fn, dim=...)`." if callable(target) else ""
         )
         raise TypeError(f"`target` must be a Target; got {type(target).__name__}.{hint}")
-    _check_output(target)
-    scales = jnp.repeat(jnp.asarray(SCALES), NUM_POINTS)[:, None]
-    x = scales * jax.random.normal(key, (len(SCALES) * NUM_POINTS, target.dim))
-    values, scores = (np.asarray(a) for a in jax.jit(jax.vmap(jax.value_and_grad(target.log_density)))(x))
-    _check_values(target, values, scores)
 
 
 def _label(target: Target) -> str:
@@ -30,7 +63,11 @@ def _label(target: Target) -> str:
     return f"`target`: the {what} {target.name!r}"
 
 
-def _check_output(target: Target) -> None:
+def _promise(target: Target) -> str:
+    return "a pytree like `example`" if isinstance(target, NamedTarget) else f"`dim={target.dim}`"
+
+
+def check_output(target: Target) -> None:
     """Trace the log density once, without running it."""
     point = jax.ShapeDtypeStruct((target.dim,), jnp.result_type(float))
     try:
@@ -39,7 +76,7 @@ def _check_output(target: Target) -> None:
         raise ValueError(
             f"{_label(target)} failed on a point of shape ({target.dim},): {type(error).__name__}: "
             f"{str(error).splitlines()[0] if str(error) else 'no message'} Check that "
-            f"`dim={target.dim}` is what the function expects, and that it is written in JAX for one point."
+            f"{_promise(target)} is what the function expects, and that it is written in JAX for one point."
         ) from error
     if not hasattr(out, "shape") or not hasattr(out, "dtype"):
         raise TypeError(f"{_label(target)} must return a scalar array; got {type(out).__name__}.")
@@ -54,7 +91,8 @@ def _check_output(target: Target) -> None:
         )
 
 
-def _check_values(target: Target, values: np.ndarray, scores: np.ndarray) -> None:
+def check_values(target: Target, values: np.ndarray, scores: np.ndarray) -> None:
+    """Raise where values or scores at the trial points cannot be those of a density."""
     if np.isposinf(values).any():
         raise ValueError(
             f"{_label(target)} is +inf at {np.isposinf(values).sum()} of {len(values)} trial points: no "

@@ -1,0 +1,151 @@
+"""Draws on disk: one format for each need, all written whole or not at all, all read as a stranger's.
+
+| suffix | what it holds | who reads it |
+|---|---|---|
+| `.npz` | one array for each name, beside them the free coordinates and the record of parameters | NumPy |
+| `.npy` | `x` as a plain array; named draws as one structured array | NumPy |
+| `.parquet` | a column for each number, `theta[3]`; the record of parameters beside them | pandas, R |
+| `.nc` | ArviZ InferenceData | ArviZ, xarray |
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from pushforward.base import Target
+from pushforward.container import BadFileError
+from pushforward.draws import plain_files, table_files
+from pushforward.draws.contents import Contents
+from pushforward.draws.record import Draws
+from pushforward.parameters import Parameters
+
+FORMATS: dict[str, tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]] = {
+    ".npz": (plain_files.write_npz, plain_files.read_npz),
+    ".npy": (plain_files.write_npy, plain_files.read_npy),
+    ".parquet": (table_files.write_parquet, table_files.read_parquet),
+    ".nc": (table_files.write_netcdf, table_files.read_netcdf),
+}
+
+
+def save(draws: Draws, path: str | os.PathLike) -> None:
+    """Write draws to a file of the format that its suffix names, atomically."""
+    path = Path(path)
+    write, _ = _format(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
+    contents = Contents(
+        {name: np.asarray(value) for name, value in draws.values.items()},
+        None if draws.coordinates is None else np.asarray(draws.coordinates),
+        {name: np.asarray(value) for name, value in draws.stats.items()},
+        draws.parameters,
+        draws.about,
+    )
+    with replacing(path) as beside:
+        write(beside, contents)
+
+
+def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
+    """Read draws from a `.npz`, `.npy`, `.parquet` or `.nc` file: ours, or anyone's that is of the same form.
+
+    Nothing in the file is executed, and no size in it is believed; what is wrong with it is said by a
+    `BadFileError`.
+
+    **Arguments:**
+
+    - `path`: the file. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one.
+    - `like`: a sampler or a target (or its `parameters`) that says how the values are constrained, for files
+        that do not: `.npy` files of named draws, and those of other programs.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"`path` must name a file of draws; there is no file {path}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must name a file of draws; {path} is a folder.")
+    _, read = _format(path)
+    if not path.is_file():
+        raise BadFileError(f"{path} is not a regular file. Copy the draws to one and load that.")
+    try:
+        contents = read(path)
+        contents.check()
+    except BadFileError as error:
+        words = str(error)
+        raise BadFileError(words if str(path) in words else f"{path} does not hold draws: {words}") from None
+    except ImportError:
+        raise
+    # Whatever the readers of other formats raise at a stranger's file: it is the file that is wrong.
+    except Exception as error:
+        words = str(error).strip().splitlines()
+        raise BadFileError(
+            f"{path} cannot be read as draws: {words[0] if words else type(error).__name__}. It may be "
+            "truncated, corrupted or another kind of file; write it again."
+        ) from None
+    return _draws(path, contents, like)
+
+
+def _draws(path: Path, contents: Contents, like: Any) -> Draws:
+    parameters = contents.parameters
+    if like is not None:
+        parameters = _parameters(like)
+        _check_like(path, contents.values, parameters)
+    coordinates = contents.coordinates if contents.parameters == parameters else None
+    if coordinates is None and parameters is not None:
+        with np.errstate(all="ignore"):
+            coordinates = parameters.unconstrain(contents.values)
+    return Draws(
+        {name: jax.device_put(value) for name, value in contents.values.items()},
+        None if coordinates is None else jax.device_put(coordinates),
+        {name: jax.device_put(value) for name, value in contents.stats.items()},
+        parameters,
+        json.dumps(contents.about),
+    )
+
+
+def _parameters(like: Any) -> Parameters:
+    if isinstance(like, Parameters):
+        return like
+    found = getattr(like, "parameters", None)
+    dim = getattr(like, "dim", None)
+    if isinstance(found, Parameters):
+        return found
+    if isinstance(like, Target) or isinstance(dim, int):
+        return Parameters.plain(dim)  # pyright: ignore[reportArgumentType]
+    raise TypeError(f"`like` must be a sampler, a target or its parameters; got {type(like).__name__}.")
+
+
+def _check_like(path: Path, values: Mapping[str, np.ndarray], parameters: Parameters) -> None:
+    for item in parameters.items:
+        if item.name not in values:
+            raise ValueError(
+                f"`like` has a parameter {item.name!r} that {path} has not; it holds {', '.join(values)}."
+            )
+        if values[item.name].shape[1:] != item.shape:
+            raise ValueError(
+                f"`like`: {item.name!r} must have shape {item.shape} for one draw; in {path} it has "
+                f"{values[item.name].shape[1:]}."
+            )
+
+
+def _format(path: Path) -> tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]:
+    if path.suffix not in FORMATS:
+        raise ValueError(f"`path` must end in {', '.join(FORMATS)}; got {path.name!r}.")
+    return FORMATS[path.suffix]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a name beside `path` to write to; it takes the place of `path` once it is whole."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
+    try:
+        yield beside
+        with beside.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

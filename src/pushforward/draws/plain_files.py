@@ -1,0 +1,90 @@
+"""NumPy's own formats."""
+
+from pathlib import Path
+
+import numpy as np
+
+from pushforward import arrays
+from pushforward.container import BadFileError
+from pushforward.draws.contents import Contents, read_words
+from pushforward.parameters import Parameters
+
+WORDS, COORDINATES, STATS = "_about", "_unconstrained", "_stats."
+"""Members of an archive that are not values; a name of the user's cannot be one of them."""
+
+
+def write_npz(path: Path, contents: Contents) -> None:
+    """Write one array a name; the free coordinates too, unless they are the values themselves."""
+    taken = [n for n in contents.values if n in (WORDS, COORDINATES) or n.startswith(STATS)]
+    if taken:
+        raise ValueError(f"a parameter named {taken[0]!r} cannot be written to .npz; rename it.")
+    members = {**contents.values, **{STATS + name: stat for name, stat in contents.stats.items()}}
+    members[WORDS] = np.frombuffer(contents.words().encode(), np.uint8)
+    if contents.coordinates is not None and not _are_values(contents.parameters):
+        members[COORDINATES] = contents.coordinates
+    with path.open("xb") as file:
+        # Not `**members`, whose names may be those of arguments.
+        np.savez(file, allow_pickle=False, **{f"{name}": array for name, array in members.items()})
+
+
+def read_npz(path: Path) -> Contents:
+    """Read an archive of ours, or of anyone's whose arrays have the draws along their first axis."""
+    found = arrays.read_npz(path)
+    words = found.pop(WORDS, None)
+    if words is None:
+        # `pushforward sample` of a sampler without names writes one array, `draws`.
+        if set(found) == {"draws"} and found["draws"].ndim == 2:
+            return _plain(found["draws"])
+        return Contents(found, None, {}, None, {})
+    _, parameters, about = read_words(bytes(words.astype(np.uint8)).decode())
+    coordinates = found.pop(COORDINATES, None)
+    stats = {name: found.pop(name) for name in list(found) if name.startswith(STATS)}
+    stats = {name.removeprefix(STATS): stat for name, stat in stats.items()}
+    return Contents(found, coordinates, stats, parameters, about)
+
+
+def write_npy(path: Path, contents: Contents) -> None:
+    """Write `x` as it is, and named draws as a structured array: `np.load(path)["theta"]`."""
+    with path.open("xb") as file:
+        if list(contents.values) == ["x"] and contents.values["x"].ndim == 2:
+            np.save(file, contents.values["x"], allow_pickle=False)
+        else:
+            np.save(file, structured(contents.values), allow_pickle=False)
+
+
+def structured(values: dict[str, np.ndarray]) -> np.ndarray:
+    """Return one array whose rows are draws and whose fields are names."""
+    count = len(next(iter(values.values())))
+    dtype = np.dtype([(name, value.dtype, value.shape[1:]) for name, value in values.items()])
+    rows = np.empty(count, dtype)
+    for name, value in values.items():
+        rows[name] = value
+    return rows
+
+
+def read_npy(path: Path) -> Contents:
+    """Read a plain array of shape `(n, dim)` or a structured one."""
+    # Mapped and not read: the header is held against the file's size before anything is allocated.
+    mapped = np.lib.format.open_memmap(path, mode="r", max_header_size=2**20)
+    if mapped.dtype.names is None:
+        plain = arrays.read_npy(path)
+        return _plain(plain[:, None] if plain.ndim == 1 else plain)
+    if mapped.ndim != 1:
+        raise BadFileError(
+            f"{path}: a structured array must have one row a draw; its shape is {mapped.shape}."
+        )
+    values = {name: np.array(mapped[name]) for name in mapped.dtype.names}
+    return Contents(values, None, {}, None, {})
+
+
+def _plain(draws: np.ndarray) -> Contents:
+    if draws.ndim != 2 or draws.dtype.kind != "f":
+        raise BadFileError(
+            f"draws must be floating-point numbers of shape (n, dim); got {draws.dtype} of shape "
+            f"{draws.shape}."
+        )
+    return Contents({"x": draws}, draws, {}, Parameters.plain(draws.shape[1]), {})
+
+
+def _are_values(parameters: Parameters | None) -> bool:
+    return parameters is not None and all(item.kind == "real" for item in parameters.items)

@@ -1,0 +1,192 @@
+"""Draws a user can work with: named, constrained arrays, and what is known of how they came about."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from pushforward.base import NamedTarget, Target
+from pushforward.checks import check_choice, check_count
+from pushforward.draws.refine import Refinement, refine
+from pushforward.draws.thin import thin_indices
+from pushforward.parameters import Parameters
+
+if TYPE_CHECKING:
+    import os
+
+    import arviz
+
+
+class Draws(eqx.Module):
+    """`n` draws as a pytree: `draws["theta"]` has shape `(n, *shape of theta)`.
+
+    Made by `sampler.draws(key, n)`, or read by `load_draws(path)`. Draws of a target without names are one
+    array `x` of shape `(n, dim)`.
+    """
+
+    values: dict[str, Any]
+    """Constrained arrays by name: the parameters, and what was derived of them."""
+    coordinates: Float[Array, "n dim"] | None
+    """The same draws in R^dim, as targets see them; `None` if a file did not say how to get there."""
+    stats: dict[str, Any]
+    """What is known of each draw, such as how often its refinement was accepted."""
+    parameters: Parameters | None = eqx.field(static=True)
+    about_json: str = eqx.field(static=True, default="{}")
+
+    @staticmethod
+    def of(
+        x: Float[Array, "n dim"],
+        parameters: Parameters | None = None,
+        about: Mapping[str, Any] | None = None,
+        stats: Mapping[str, Any] | None = None,
+    ) -> "Draws":
+        """Name the points `x` of R^dim: each goes through the maps of `parameters`."""
+        parameters = Parameters.plain(x.shape[1]) if parameters is None else parameters
+        points = np.asarray(x)
+        # By NumPy, which has nothing to compile; values may overflow where a draw is far out.
+        with np.errstate(all="ignore"):
+            values = {name: jax.device_put(y) for name, y in parameters.constrain(points).items()}
+        return Draws(values, jax.device_put(points), dict(stats or {}), parameters, json.dumps(about or {}))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all arrays."""
+        return tuple(self.values)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Where the draws come from, and what was done to them."""
+        return json.loads(self.about_json)
+
+    @property
+    def unconstrained(self) -> Float[Array, "n dim"]:
+        """The draws in R^dim, as targets see them."""
+        if self.coordinates is None:
+            raise ValueError(
+                "these draws were read from a file that does not say how its values are "
+                "constrained. Load them "
+                "with `load_draws(path, like=sampler)`, where `like` is the sampler or the target "
+                "they belong to."
+            )
+        return self.coordinates
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the array of that name, or say which name is nearest."""
+        return self.values[check_choice(name, "name", self.values)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return next(iter(self.values.values())).shape[0]
+
+    def __repr__(self) -> str:
+        words = [f"{name}{list(value.shape[1:])}" for name, value in self.values.items()]
+        return f"Draws({len(self):,} draws: {', '.join(words)})"
+
+    def thin(self, num_points: int, target: Target) -> "Draws":
+        """Return the `num_points` draws that together stand best for `target`: Stein thinning, see `thin`."""
+        self._check(target)
+        chosen = thin_indices(self.unconstrained, target, check_count(num_points, "num_points"))
+        return self._with({"thinned": {"from": len(self)}}, rows=chosen)
+
+    def refine(
+        self,
+        key: Key[Array, ""],
+        target: Target,
+        *,
+        steps: int = 10,
+        kernel: str = "mala",
+        warmup: int = 30,
+    ) -> "Draws":
+        """Return the draws after a few steps of MCMC from each of them, by BlackJAX; see `refine`.
+
+        The acceptance of each draw is in `stats["acceptance"]`; the mean, the step size and how many draws
+        never moved are in `about["refined"]`. Derived values are dropped, since they are of other draws now.
+        """
+        self._check(target)
+        found: Refinement = refine(key, self.unconstrained, target, steps=steps, kernel=kernel, warmup=warmup)
+        about = self.about | {"refined": found.summary(kernel, steps)}
+        return Draws.of(found.draws, self.parameters, about, self.stats | {"acceptance": found.acceptance})
+
+    def derive(self, target: Target) -> "Draws":
+        """Add what the model computes of its parameters: NumPyro's and PyMC's deterministic sites."""
+        self._check(target)
+        if not isinstance(target, NamedTarget) or target.derive is None:
+            raise ValueError(
+                f"`target`: {target.name!r} has nothing to derive. Deterministic sites come with "
+                "`from_numpyro` and `from_pymc`."
+            )
+        return Draws(
+            self.values | _derive(target, self.unconstrained),
+            self.coordinates, self.stats, self.parameters, self.about_json,
+        )  # fmt: skip
+
+    def to_arviz(self, target: Target | None = None) -> "arviz.InferenceData":
+        """Return the draws as ArviZ `InferenceData` of one chain; with a `target`, also its log density `lp`.
+
+        The draws are no Markov chain, and the attributes say so: there is one "chain", so no R-hat can be
+        computed, and none would mean anything.
+        """
+        from pushforward.draws.labelled import to_arviz
+
+        if target is not None:
+            self._check(target)
+        return to_arviz(self, target)
+
+    def save(self, path: "str | os.PathLike") -> None:
+        """Write the draws to a `.npz`, `.npy`, `.parquet` or `.nc` file, atomically; see `load_draws`."""
+        from pushforward.draws.files import save
+
+        save(self, path)
+
+    def _with(self, about: Mapping[str, Any], rows: Int[Array, " m"]) -> "Draws":
+        def take(tree):
+            return jax.tree.map(lambda a: jax.device_put(np.asarray(a)[np.asarray(rows)]), tree)
+
+        return Draws(
+            take(self.values), take(self.coordinates), take(self.stats), self.parameters,
+            json.dumps(self.about | dict(about)),
+        )  # fmt: skip
+
+    def _check(self, target: Target) -> None:
+        """Refuse a target that these are not draws of."""
+        if not isinstance(target, Target):
+            raise TypeError(f"`target` must be a Target; got {type(target).__name__}.")
+        if self.coordinates is not None and target.dim != self.coordinates.shape[1]:
+            raise ValueError(
+                f"`target` must be that of the draws, with {self.coordinates.shape[1]} coordinates; "
+                f"{target.name!r} has {target.dim}."
+            )
+        theirs = target.parameters
+        if self.parameters is not None and theirs is not None and not _alike(self.parameters, theirs):
+            raise ValueError(
+                "`target` must be that of the draws, whose parameters are "
+                f"{_words(self.parameters)}; those of {target.name!r} are {_words(theirs)}."
+            )
+
+
+@eqx.filter_jit
+def _derive(target: NamedTarget, x: Float[Array, "n dim"]) -> dict[str, Any]:
+    assert target.derive is not None
+    return jax.lax.map(lambda point: target.derive(target.values(point)), x, batch_size=4096)  # pyright: ignore[reportOptionalCall]
+
+
+def _alike(ours: Parameters, theirs: Parameters) -> bool:
+    """Whether two records mean the same coordinates; how axes are labelled does not matter."""
+
+    def plain(parameters: Parameters) -> list[tuple]:
+        return [(p.name, p.shape, p.kind, p.low, p.high) for p in parameters.items]
+
+    return ours == Parameters.plain(theirs.dim) or plain(ours) == plain(theirs)
+
+
+def _words(parameters: Parameters) -> str:
+    return ", ".join(f"{p.name}{list(p.shape)} {p.kind}" for p in parameters.items[:8])

@@ -1,0 +1,37 @@
+"""What to say when a package of the `models` extra is not installed, and whatever else front ends share."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+
+def missing(package: str) -> ImportError:
+    """Return the error that names the package and the way to get it."""
+    return ImportError(
+        f"This front end needs `{package}`, which is not installed. "
+        f"Install it with `pip install {package}` or `pip install 'pushforward[models]'`."
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error in one line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in quotes, the first few of them."""
+    names = list(names)
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return ", ".join(repr(name) for name in names[:8]) + more
+
+
+def check_observed(front_end: str, model: str, site: str, value: object) -> None:
+    """Refuse data with holes: a density of NaN is NaN everywhere."""
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(
+            f"`{front_end}`: the data at {site!r} of model {model!r} are missing in "
+            f"{np.isnan(array).sum()} of "
+            f"{array.size} places (NaN). Leave those out, mask them, or make them parameters of the model."
+        )

@@ -1,0 +1,128 @@
+"""What a run of a NumPyro model says of itself, site by site."""
+
+from typing import Any
+
+import numpy as np
+
+from pushforward.models.extras import listed
+
+Trace = dict[str, dict[str, Any]]
+
+
+def run(model: Any, args: tuple, kwargs: dict, seed: int) -> Trace:
+    """Run the model once, its latent sites near the centre of their supports, and return its trace."""
+    import jax
+    from numpyro import handlers
+    from numpyro.infer import init_to_uniform
+
+    key = jax.random.key(seed)
+    start = handlers.substitute(handlers.seed(model, key), substitute_fn=init_to_uniform(radius=1))
+    return dict(handlers.trace(start).get_trace(*args, **kwargs))
+
+
+def latent_sites(trace: Trace, model: str) -> Trace:
+    """Return the sites to sample; complain about those that cannot be."""
+    unobserved = {k: s for k, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
+    discrete = [key for key, site in unobserved.items() if _is_discrete(site)]
+    if discrete:
+        raise ValueError(
+            f"`model`: site(s) {listed(discrete)} of {model!r} are discrete and not observed; a pushforward "
+            "sampler needs a density with a gradient. Sum them out (a mixture: `numpyro.distributions."
+            "MixtureSameFamily`, or `jax.scipy.special.logsumexp` with `numpyro.factor`), or pass their data."
+        )
+    parameters = [key for key, site in trace.items() if site["type"] in ("param", "mutable")]
+    if parameters:
+        raise ValueError(
+            f"`model`: site(s) {listed(parameters)} of {model!r} are `numpyro.param`s, which have "
+            "no prior and "
+            "are meant for an optimiser. Give them one with `numpyro.sample`, or pass them as arguments."
+        )
+    partial = [key for key, site in trace.items() if _is_partial_plate(site)]
+    if partial:
+        raise ValueError(
+            f"`model`: the plate(s) {listed(partial)} of {model!r} see a random part of the data, so the log "
+            "density changes from call to call. Leave out `subsample_size`."
+        )
+    if not unobserved:
+        raise ValueError(
+            f"`model`: {model!r} has no latent site, hence nothing to sample. Its sites are "
+            f"{listed(trace) or 'none'}; unknowns are `numpyro.sample(name, distribution)` without `obs`."
+        )
+    return unobserved
+
+
+def check_same(first: Trace, second: Trace, model: str) -> None:
+    """Refuse a model whose sites or their shapes change from run to run."""
+
+    def shapes(trace: Trace) -> dict[str, Any]:
+        return {key: np.shape(site["value"]) for key, site in trace.items() if site["type"] == "sample"}
+
+    before, after = shapes(first), shapes(second)
+    changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    if changed:
+        raise ValueError(
+            f"`model`: site(s) {listed(changed)} of {model!r} come and go, or change their shape, "
+            "from one run to the next. The number of parameters must be fixed."
+        )
+
+
+def axes(site: dict[str, Any]) -> tuple[str, ...]:
+    """Return names for a site's axes: those of its plates, and NumPy-like ones for the rest."""
+    shape, event = np.shape(site["value"]), site["fn"].event_dim
+    names = [f"{site['name']}_dim_{axis}" for axis in range(len(shape))]
+    for frame in site["cond_indep_stack"]:
+        place = len(shape) - event + frame.dim
+        if 0 <= place < len(shape) and shape[place] == frame.size:
+            names[place] = frame.name
+    return tuple(names)
+
+
+def is_masked(site: dict[str, Any]) -> bool:
+    """Whether some of a site's data are switched off, so that holes in them may be meant."""
+    fn = site["fn"]
+    while fn is not None:
+        if type(fn).__name__ == "MaskedDistribution":
+            return True
+        fn = getattr(fn, "base_dist", None)
+    return False
+
+
+def outside_support(site: dict[str, Any], again: dict[str, Any]) -> int:
+    """Count the data that a likelihood rules out whatever its parameters; a moving support is let be."""
+    try:
+        inside, too = (np.asarray(s["fn"].support.check(s["value"])) for s in (site, again))
+    except (NotImplementedError, TypeError, ValueError, AttributeError):
+        return 0
+    return int(np.sum(~inside & ~too))
+
+
+def log_density(model: Any, args: tuple, kwargs: dict, values: dict[str, Any]) -> Any:
+    """Return the log joint density of the constrained `values` and the data."""
+    from numpyro import handlers
+    from numpyro.infer.util import log_density as joint
+
+    # A key, for models that ask for one beside their sites: a fixed one, so that the density is a function.
+    return joint(handlers.seed(model, 0), args, kwargs, values)[0]
+
+
+def derived(
+    model: Any, args: tuple, kwargs: dict, values: dict[str, Any], names: list[str]
+) -> dict[str, Any]:
+    """Return the deterministic sites at constrained `values`."""
+    from numpyro import handlers
+
+    run = handlers.trace(handlers.substitute(handlers.seed(model, 0), data=values))
+    trace = run.get_trace(*args, **kwargs)
+    return {name: trace[name]["value"] for name in names}
+
+
+def _is_discrete(site: dict[str, Any]) -> bool:
+    support = site["fn"].support
+    return bool(getattr(support, "is_discrete", False)) or np.asarray(site["value"]).dtype.kind in "iub"
+
+
+def _is_partial_plate(site: dict[str, Any]) -> bool:
+    if site["type"] != "plate":
+        return False
+    size, part = site["args"]
+    return part is not None and part != size

@@ -1,0 +1,10 @@
+"""Names, shapes and constraints of a target's parameters, and the maps to and from R^dim.
+
+Nothing here needs JAX or NumPyro: a loaded sampler gives named draws without the model it was trained on.
+"""
+
+from pushforward.parameters.kinds import KINDS as KINDS
+from pushforward.parameters.kinds import Kind as Kind
+from pushforward.parameters.record import Parameter as Parameter
+from pushforward.parameters.record import Parameters as Parameters
+from pushforward.parameters.specs import read_constraint as read_constraint

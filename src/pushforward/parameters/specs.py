@@ -1,0 +1,124 @@
+"""From what a user writes for a constraint to a `Parameter`: a word, a tuple, or NumPyro's own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pushforward.checks import check_choice
+from pushforward.parameters.kinds import ALIASES, KINDS
+from pushforward.parameters.record import Bound, Parameter
+
+EXAMPLES = "'positive', ('interval', 0, 1), 'simplex', or one of NumPyro's"
+
+_NUMPYRO = {
+    "_Real": "real", "_RealVector": "real", "_RealMatrix": "real", "_Positive": "positive",
+    "_Nonnegative": "positive", "_SoftplusPositive": "softplus_positive", "_GreaterThan": "greater_than",
+    "_GreaterThanEq": "greater_than", "_LessThan": "less_than", "_LessThanEq": "less_than",
+    "_Interval": "interval", "_OpenInterval": "interval", "_Circular": "interval",
+    "_UnitInterval": "unit_interval", "_Simplex": "simplex", "_OrderedVector": "ordered",
+    "_PositiveOrderedVector": "positive_ordered", "_ZeroSum": "zero_sum", "_L1Ball": "l1_ball",
+    "_CorrCholesky": "corr_cholesky", "_CorrMatrix": "corr_matrix", "_LowerCholesky": "lower_cholesky",
+    "_PositiveDefinite": "positive_definite", "_PositiveSemiDefinite": "positive_definite",
+}  # fmt: skip
+"""NumPyro's classes by name, so that they are read without importing them."""
+
+
+def read_constraint(
+    name: str, shape: tuple[int, ...], spec: Any, dims: tuple[str, ...] | None = None
+) -> Parameter:
+    """Return the parameter that a constraint of `name` means, or say what is wrong with it."""
+    if spec is None:
+        return Parameter(name, shape, dims=dims)
+    if isinstance(spec, str):
+        return _parameter(name, shape, spec, (), dims)
+    if isinstance(spec, tuple | list) and spec and isinstance(spec[0], str):
+        return _parameter(name, shape, spec[0], tuple(spec[1:]), dims)
+    if any(base.__module__.startswith("numpyro") for base in type(spec).__mro__):
+        return _from_numpyro(name, shape, spec, dims)
+    raise TypeError(
+        f"`constraints`: that of {name!r} must be, for instance, {EXAMPLES}; got {spec!r} "
+        f"({type(spec).__name__})."
+    )
+
+
+def limits(name: str, shape: tuple[int, ...], low: Any, high: Any, dims: Any = None) -> Parameter:
+    """Return a parameter between `low` and `high`, where an infinite one is none."""
+    low, high = _limit(name, shape, low, -np.inf), _limit(name, shape, high, np.inf)
+    if low is None and high is None:
+        return Parameter(name, shape, dims=dims)
+    if high is None:
+        kind = "positive" if low == 0.0 else "greater_than"
+        return Parameter(name, shape, kind, low=None if kind == "positive" else low, dims=dims)
+    if low is None:
+        return Parameter(name, shape, "less_than", high=high, dims=dims)
+    if (low, high) == (0.0, 1.0):
+        return Parameter(name, shape, "unit_interval", dims=dims)
+    return Parameter(name, shape, "interval", low=low, high=high, dims=dims)
+
+
+def _parameter(
+    name: str, shape: tuple[int, ...], word: str, constants: tuple[Any, ...], dims: Any
+) -> Parameter:
+    words = {**{kind: kind for kind in KINDS}, **ALIASES}
+    kind = words[check_choice(word, f"constraints[{name!r}]", words)]
+    wanted = KINDS[kind].constants
+    if len(constants) != wanted:
+        example = {1: f"('{word}', 0.0)", 2: f"('{word}', 0.0, 1.0)"}.get(wanted, f"'{word}'")
+        raise ValueError(
+            f"`constraints`: {word!r} of {name!r} takes {wanted} number(s), as in {example}; "
+            f"got {len(constants)}."
+        )
+    if kind == "interval":
+        return limits(name, shape, constants[0], constants[1], dims)
+    if kind == "greater_than":
+        return limits(name, shape, constants[0], np.inf, dims)
+    if kind == "less_than":
+        return limits(name, shape, -np.inf, constants[0], dims)
+    return Parameter(name, shape, kind, dims=dims)
+
+
+def _from_numpyro(name: str, shape: tuple[int, ...], spec: Any, dims: Any) -> Parameter:
+    while type(spec).__name__ == "_IndependentConstraint":
+        spec = spec.base_constraint
+    kind = _NUMPYRO.get(type(spec).__name__)
+    if kind is None or (kind == "zero_sum" and spec.event_dim != 1):
+        raise ValueError(
+            f"`constraints`: {name!r} has the support {spec!r}, which is not among those that can "
+            f"be mapped to the real line: {', '.join(KINDS)}."
+        )
+    if kind in ("interval", "greater_than", "less_than"):
+        low, high = getattr(spec, "lower_bound", -np.inf), getattr(spec, "upper_bound", np.inf)
+        return limits(name, shape, low, high, dims)
+    return Parameter(name, shape, kind, dims=dims)
+
+
+def _limit(name: str, shape: tuple[int, ...], value: Any, none: float) -> Bound:
+    """Return a bound as plain numbers: one where all are alike, `None` where it is no bound."""
+    try:
+        array = np.broadcast_to(np.asarray(value, np.float64), shape)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`constraints`: a limit of {name!r} must be a number or broadcast to its shape {shape}; "
+            f"got {value!r}."
+        ) from None
+    flat = array.reshape(-1).tolist()
+    if not flat:
+        return None
+    if all(number == none for number in flat):
+        return None
+    if not all(np.isfinite(flat)):
+        raise ValueError(
+            f"`constraints`: the limits of {name!r} must be finite for all of its numbers or for none; "
+            f"got {value!r}. Split it into two parameters."
+        )
+    return flat[0] if len(set(flat)) == 1 else tuple(flat)
+
+
+def match_names(constraints: Mapping[str, Any] | None, names: list[str]) -> dict[str, Any]:
+    """Return the constraint of every name, `None` for real; a name that is nobody's is an error."""
+    if constraints is None:
+        return dict.fromkeys(names)
+    for name in constraints:
+        check_choice(name, "constraints", names)
+    return {name: constraints.get(name) for name in names}

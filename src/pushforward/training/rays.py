@@ -1,0 +1,88 @@
+"""Obvious improperness: ways to infinity along which the log density grows, or does not fall."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pushforward.base import Target
+from pushforward.training.probing import evaluate
+
+RADII = np.array([3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8])
+MAX_AXES, NUM_GENERIC, NUM_STARTS = 64, 8, 2
+NOT_FALLING = -0.05
+"""Slopes of `log q` against `log r` above this do not fall. An integral along a line needs one below -1."""
+
+
+class Escape(NamedTuple):
+    """A way to infinity: its direction, what to call it, and how the log density goes along it."""
+
+    direction: np.ndarray
+    words: str
+    slope: float
+    """Of `log q` against `log r`, far out; infinite where the log density itself is."""
+
+
+def find_escapes(
+    rng: np.random.Generator, target: Target, scores: np.ndarray, *, slowest: float = NOT_FALLING
+) -> list[Escape]:
+    """Return directions along which the log density falls no faster than `slowest`, from every start.
+
+    Tried are the axes both ways, a few directions at random, and those in which no score ever pointed: sums
+    and differences that the density does not depend on. What is -inf far out falls; what is NaN is cut off.
+    """
+    ways = _directions(rng, target, scores)
+    starts = rng.normal(size=(NUM_STARTS, target.dim))
+    directions = np.stack([direction for direction, _ in ways])
+    points = starts[:, None, None] + RADII[:, None] * directions[:, None]
+    values = evaluate(target, points.reshape(-1, target.dim))[0]
+    values = values.reshape(NUM_STARTS, len(ways), len(RADII)).astype(np.float64)
+    found = []
+    for number, (direction, words) in enumerate(ways):
+        slope = min(_slope(values[start, number]) for start in range(NUM_STARTS))
+        if slope > slowest:
+            found.append(Escape(direction, words, slope))
+    return found
+
+
+def _slope(values: np.ndarray) -> float:
+    """Return the steeper of the last two slopes along a ray; minus infinity where that cannot be said."""
+    usable = len(values) if not np.isnan(values).any() else int(np.argmax(np.isnan(values)))
+    values, radii = values[:usable], RADII[:usable]
+    if np.isposinf(values).any():
+        return np.inf
+    # Three points beyond the region where the mass may lie; nearer to it, growth is no sin.
+    if usable < 4 or not np.isfinite(values).all():
+        return -np.inf
+    return float(np.min(np.diff(values[-3:]) / np.diff(np.log(radii[-3:]))))
+
+
+def _directions(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    dim = target.dim
+    names = target.parameters.coordinate_names() if target.parameters else [f"x[{i}]" for i in range(dim)]
+    axes = np.arange(dim) if dim <= MAX_AXES else np.sort(rng.choice(dim, MAX_AXES, replace=False))
+    ways = []
+    for axis in axes:
+        for sign, word in ((1.0, "+"), (-1.0, "-")):
+            ways.append((sign * np.eye(1, dim, int(axis))[0], f"{names[axis]} -> {word}infinity"))
+    for _ in range(NUM_GENERIC):
+        direction = rng.normal(size=dim)
+        ways.append((direction / np.linalg.norm(direction), "a random direction"))
+    for direction in _unseen(scores):
+        large = np.argsort(-np.abs(direction))[:4]
+        words = " ".join(f"{direction[i]:+.2f} {names[i]}" for i in large if abs(direction[i]) > 0.05)
+        ways += [(direction, words), (-direction, f"-({words})")]
+    return ways
+
+
+def _unseen(scores: np.ndarray) -> list[np.ndarray]:
+    """Return directions to which every score is orthogonal, up to rounding, and that are no axis."""
+    rows = scores[np.isfinite(scores).all(axis=1)].astype(np.float64)
+    dim = scores.shape[1]
+    if len(rows) < 2 * dim or dim < 2:
+        return []
+    scale = np.sqrt(np.mean(rows**2, axis=0)) + 1e-300
+    rows = rows / scale
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
+    flat = vectors[sizes < 1e-5 * sizes[0]] / scale
+    return [v / np.linalg.norm(v) for v in flat[:4]]
