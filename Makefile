@@ -39,6 +39,7 @@ pytest: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/draws.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/runtime.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,71 @@
+"""A graph under construction: operators are added one by one, and each gives the name of what it computes."""
+
+from typing import Any
+
+import numpy as np
+
+from pushforward.export.extras import import_onnx
+
+OPSET, IR_VERSION = 17, 8
+"""Of 2022: old enough for the runtimes that are in use, new enough for every operator needed here."""
+
+
+class Graph:
+    """Nodes and constants, in the order in which they were added."""
+
+    def __init__(self, dtype: np.dtype):
+        """Begin an empty graph whose numbers are all of one type."""
+        self.dtype = dtype
+        self._onnx = import_onnx()
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+
+    def constant(self, value: Any, name: str = "constant") -> str:
+        """Add an array or a number."""
+        name = f"{name}_{len(self._constants)}"
+        array = np.asarray(value, self.dtype)
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """Add one node and return the name of its result."""
+        output = output or f"{operator.lower()}_{len(self._nodes)}"
+        node = self._onnx.helper.make_node(operator, list(inputs), [output], **attributes)
+        self._nodes.append(node)
+        return output
+
+    def columns(self, x: str, start: int, stop: int) -> str:
+        """Add the columns `start, ..., stop - 1` of `x`."""
+        ends = []
+        for label, value in (("starts", start), ("ends", stop), ("axes", 1)):
+            name = f"{label}_{len(self._constants)}"
+            self._constants.append(self._onnx.numpy_helper.from_array(np.asarray([value], np.int64), name))
+            ends.append(name)
+        return self.add("Slice", x, *ends)
+
+    def model(self, inputs: dict[str, int], outputs: dict[str, int], words: dict[str, str]) -> bytes:
+        """Return the bytes of the model.
+
+        **Arguments:**
+
+        - `inputs`, `outputs`: name to number of columns; the number of rows is free.
+        - `words`: the model's metadata.
+        """
+        helper = self._onnx.helper
+        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+
+        def tables(sizes: dict[str, int]) -> list[Any]:
+            return [helper.make_tensor_value_info(name, kind, ["n", size]) for name, size in sizes.items()]
+
+        graph = helper.make_graph(
+            self._nodes, "sampler", tables(inputs), tables(outputs), initializer=self._constants
+        )
+        model = helper.make_model(
+            graph,
+            producer_name="pushforward",
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+        )
+        helper.set_model_props(model, words)
+        self._onnx.checker.check_model(model, full_check=True)
+        return model.SerializeToString()

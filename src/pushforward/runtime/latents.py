@@ -1,0 +1,103 @@
+"""The laws of `pushforward.latents`, drawn by NumPy's own generators."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pushforward.checks import check_choice, check_count
+
+
+class Normal:
+    """Standard normal latents."""
+
+    def __init__(self, size: int):
+        self.dim = check_count(size, "size")
+
+    def cast(self, dtype: np.dtype) -> "Normal":
+        """Return the law itself, which holds no numbers."""
+        return self
+
+    def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
+        """Draw `num_samples` rows."""
+        return rng.standard_normal((num_samples, self.dim), dtype)
+
+
+class Uniform:
+    """Uniform latents on `(-1, 1)^dim`."""
+
+    def __init__(self, size: int):
+        self.dim = check_count(size, "size")
+
+    def cast(self, dtype: np.dtype) -> "Uniform":
+        """Return the law itself, which holds no numbers."""
+        return self
+
+    def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
+        """Draw `num_samples` rows."""
+        z = rng.random((num_samples, self.dim), dtype)
+        z *= 2.0
+        z -= 1.0
+        return z
+
+
+class NormalMixture:
+    """A mixture of normals with full covariances."""
+
+    def __init__(self, weights: np.ndarray, means: np.ndarray, choleskys: np.ndarray):
+        components, dim = means.shape
+        if weights.shape != (components,) or choleskys.shape != (components, dim, dim):
+            raise ValueError("weights, means and choleskys of a NormalMixture must agree in size.")
+        if components == 0 or np.any(weights < 0) or not weights.sum() > 0:
+            raise ValueError("the weights of a NormalMixture must not be negative, nor all zero.")
+        self.weights, self.means, self.choleskys, self.dim = weights, means, choleskys, dim
+
+    def cast(self, dtype: np.dtype) -> "NormalMixture":
+        """Return the same law with numbers of one type."""
+        # The weights stay as they are: they are compared with uniforms and never meet the network.
+        return NormalMixture(self.weights, self.means.astype(dtype), self.choleskys.astype(dtype))
+
+    def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
+        """Draw components, then the normals of each component as one product, and put them in their order."""
+        cumulative = np.cumsum(self.weights, dtype=np.float64)
+        chosen = np.searchsorted(cumulative, rng.random(num_samples) * cumulative[-1], side="right")
+        chosen = np.minimum(chosen, len(cumulative) - 1)
+        order = np.argsort(chosen, kind="stable")
+        counts = np.bincount(chosen, minlength=len(cumulative))
+        z = rng.standard_normal((num_samples, self.dim), dtype)
+        stops = np.cumsum(counts)
+        for k in np.flatnonzero(counts):
+            part = slice(stops[k] - counts[k], stops[k])
+            z[part] = z[part] @ self.choleskys[k].T + self.means[k]
+        placed = np.empty_like(z)
+        placed[order] = z
+        return placed
+
+
+Law: TypeAlias = Normal | Uniform | NormalMixture
+
+LAWS = {cls.__name__: cls for cls in (Normal, Uniform, NormalMixture)}
+
+
+def law(description: Mapping[str, Any]) -> Law:
+    """Return the law that the metadata of an exported sampler describe, under `latent`.
+
+    **Arguments:**
+
+    - `description`: `{"law": "Normal", "size": 2}`, or `"NormalMixture"` with lists `weights`, `means` and
+        `choleskys`; `json.loads(metadata["latent"])`.
+    """
+    if not isinstance(description, Mapping):
+        raise TypeError(
+            f"`description` must be a mapping, `json.loads(...)`; got {type(description).__name__}."
+        )
+    fields = dict(description)
+    build = LAWS[check_choice(fields.pop("law", None), "law", LAWS)]
+    try:
+        arrays: dict[str, Any] = {
+            name: np.asarray(value, np.float64) if isinstance(value, list) else value
+            for name, value in fields.items()
+        }
+        return build(**arrays)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"`description` does not describe a law of latents: {error}") from None

@@ -1,0 +1,101 @@
+"""The networks of `pushforward.networks`, a tile of latents at a time, in memory that is used again."""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from pushforward.runtime.activations import activation as find_activation
+from pushforward.runtime.products import multiply, piece_rows
+
+MAX_LOG_STRETCH = 3.0
+"""As in `pushforward.networks.modulated`."""
+
+
+class Scratch:
+    """Memory that one thread uses again from layer to layer and from tile to tile."""
+
+    def __init__(self, dtype: np.dtype):
+        self._dtype, self._held = dtype, {}
+
+    def array(self, name: str | int, rows: int, columns: int) -> np.ndarray:
+        """Return an array of that shape, its numbers arbitrary; the same name gives the same memory."""
+        held = self._held.get(name)
+        if held is None or held.size < rows * columns:
+            held = self._held[name] = np.empty(rows * columns, self._dtype)
+        return held[: rows * columns].reshape(rows, columns)
+
+
+class MLP:
+    """`x -> W_n a(... a(W_1 x + b_1) ...) + b_n`, plus `x` itself where `skip` is set."""
+
+    def __init__(
+        self,
+        weights: tuple[np.ndarray, ...],
+        biases: tuple[np.ndarray, ...],
+        activation: str,
+        skip: bool,  # noqa: FBT001 (a field of the file)
+    ):
+        sizes = [weights[0].shape[1], *(weight.shape[0] for weight in weights)]
+        chained = [(sizes[i + 1], sizes[i]) for i in range(len(weights))]
+        if [w.shape for w in weights] != chained or [b.shape for b in biases] != [(s,) for s in sizes[1:]]:
+            raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
+        self.in_size, self.out_size = sizes[0], sizes[-1]
+        self.weights, self.biases, self.activation, self.skip = weights, biases, activation, bool(skip)
+        self._act = find_activation(activation)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all of its products are done by the thread that asks for them."""
+        return all(piece_rows(weight) for weight in self.weights)
+
+    def cast(self, dtype: np.dtype) -> "MLP":
+        """Return the same network with weights of one type, laid out for products with rows."""
+        weights = tuple(np.ascontiguousarray(w.T, dtype).T for w in self.weights)
+        return MLP(weights, tuple(b.astype(dtype) for b in self.biases), self.activation, self.skip)
+
+    def __call__(self, x: np.ndarray, out: np.ndarray, scratch: Scratch) -> None:
+        """Map the rows of `x` into `out`."""
+        h, rows = x, len(x)
+        for layer, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
+            y = scratch.array(layer % 2, rows, len(bias))
+            multiply(h, weight.T, y)
+            y += bias
+            self._act(y, scratch.array("spare", rows, len(bias)))
+            h = y
+        multiply(h, self.weights[-1].T, out)
+        out += self.biases[-1]
+        if self.skip:
+            shared = min(self.in_size, self.out_size)
+            out[:, :shared] += x[:, :shared]
+
+
+class Modulated:
+    """`u = z exp(3 tanh(s(z) / 3)) + a(z)`, with `[s, a]` one MLP."""
+
+    def __init__(self, net: MLP):
+        if not isinstance(net, MLP) or net.out_size != 2 * net.in_size:
+            raise ValueError("the net of a Modulated map must have twice as many outputs as inputs.")
+        self.net, self.in_size, self.out_size = net, net.in_size, net.in_size
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all of its products are done by the thread that asks for them."""
+        return self.net.narrow
+
+    def cast(self, dtype: np.dtype) -> "Modulated":
+        """Return the same network with weights of one type."""
+        return Modulated(self.net.cast(dtype))
+
+    def __call__(self, x: np.ndarray, out: np.ndarray, scratch: Scratch) -> None:
+        """Map the rows of `x` into `out`."""
+        both = scratch.array("modulation", len(x), self.net.out_size)
+        self.net(x, both, scratch)
+        np.divide(both[:, : self.in_size], MAX_LOG_STRETCH, out=out)
+        np.tanh(out, out=out)
+        out *= MAX_LOG_STRETCH
+        np.exp(out, out=out)
+        out *= x
+        out += both[:, self.in_size :]
+
+
+Network: TypeAlias = MLP | Modulated

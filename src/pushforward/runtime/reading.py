@@ -1,0 +1,45 @@
+"""Read the file of `sampler.save` without JAX; a stranger's file is refused as `pushforward.load` would."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pushforward.container import BadFileError, read
+from pushforward.runtime.frame import Frame
+from pushforward.runtime.latents import LAWS
+from pushforward.runtime.networks import MLP, Modulated
+from pushforward.runtime.sampler import Sampler
+from pushforward.structure import rebuild
+
+if TYPE_CHECKING:
+    from pushforward.parameters import Parameters
+
+_CLASSES = {"MLP": MLP, "Modulated": Modulated, "Frame": Frame, **LAWS}
+_LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated)
+
+
+def load(path: str | os.PathLike) -> Sampler:
+    """Read a sampler that `pushforward.Sampler.save` wrote. Nothing in the file is executed."""
+    text, tensors = read(path)
+    try:
+        body = json.loads(text)
+        structure = dict(body["structure"])
+        parts = {name: rebuild(part, tensors, _CLASSES, np.asarray) for name, part in structure.items()}
+        latent, network, frame = (parts.pop(name) for name in ("latent", "network", "frame"))
+        names = parts.pop("parameters", None)
+        kinds = isinstance(latent, _LAWS), isinstance(network, _NETWORKS), isinstance(frame, Frame)
+        if parts or tensors or not all(kinds):
+            raise ValueError("its parts are not a latent, a network and a frame.")
+        return Sampler(latent, network, frame, dict(body["about"]), _parameters(names))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise BadFileError(f"{path} does not describe a sampler: {error}") from None
+
+
+def _parameters(text: Any) -> "Parameters | None":
+    if text is None:
+        return None
+    from pushforward.parameters import Parameters  # most samplers have none, and need not wait for them
+
+    return Parameters.from_json(text)
