@@ -59,7 +59,9 @@ def repair_weights(
 ) -> NormalMixture:
     """Return the latent with its component weights re-estimated, or as it was if they cannot be trusted.
 
-    Expectation-maximisation on the weights alone: `w_c <- sum_i iw_i r_c(z_i)`.
+    Expectation-maximisation on the weights alone: `w_c <- sum_i iw_i r_c(z_i)`, less what the draws of the
+    latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right, that
+    is nearly all of the noise.
     """
     z = latent.sample(key, NUM_DRAWS)
     w = log_weights(target, latent, network, z)
@@ -67,8 +69,14 @@ def repair_weights(
     share = jax.nn.softmax(jnp.minimum(w, jnp.median(w) + 5.0))
     logs = jax.lax.map(latent.component_log_densities, z, batch_size=4096) - jnp.log(latent.weights)
 
+    def responsibilities(weights):
+        return jax.nn.softmax(logs + jnp.log(weights), axis=1)
+
+    chance = jnp.mean(responsibilities(latent.weights), axis=0) - latent.weights
+
     def body(_, weights):
-        return share @ jax.nn.softmax(logs + jnp.log(weights), axis=1)
+        new = jnp.maximum(share @ responsibilities(weights) - chance, 1e-3 * weights)
+        return new / jnp.sum(new)
 
     weights = jax.lax.fori_loop(0, num_steps, body, latent.weights)
     good = (_efficiency(w) > TRUST_FROM) & jnp.all(jnp.isfinite(weights))

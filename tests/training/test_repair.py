@@ -1,0 +1,38 @@
+"""Mode weights by importance sampling: right where they were wrong, and left alone where they were right."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pushforward.latents import NormalMixture
+from pushforward.networks import modulated
+from pushforward.targets import Mixture
+from pushforward.training.repair import NUM_DRAWS, repair_weights
+
+MEANS = np.array([[-3.0, 0.0], [1.0, 1.0], [3.0, -1.0]])
+FACTORS = np.array([np.eye(2), 0.7 * np.eye(2), [[1.0, 0.0], [0.5, 0.6]]])
+TRUTH = np.array([0.6, 0.3, 0.1])
+
+
+def repaired(start, truth=TRUTH, factors=FACTORS, seed=0):
+    target = Mixture(truth, MEANS, np.einsum("kij,klj->kil", factors, factors))
+    latent = NormalMixture(jnp.asarray(start, float), jnp.asarray(MEANS, float), jnp.asarray(FACTORS, float))
+    network = modulated(jax.random.key(1), 2, width=4, depth=1)  # starts as the identity
+    return np.asarray(repair_weights(jax.random.key(seed), target, latent, network).weights)
+
+
+@pytest.mark.parametrize("start", [[1 / 3, 1 / 3, 1 / 3], [0.5, 0.2, 0.3]])
+def test_wrong_weights_are_put_right(start):
+    np.testing.assert_allclose(repaired(start), TRUTH, atol=0.006)
+
+
+def test_right_weights_do_not_suffer_from_the_draws_that_confirm_them():
+    """Counting components of as many draws would be off by ten times as much."""
+    errors = [np.abs(repaired(TRUTH, seed=seed) - TRUTH).max() for seed in range(3)]
+    assert max(errors) < 0.1 * np.sqrt(0.25 / NUM_DRAWS)
+
+
+def test_weights_are_left_alone_where_importance_sampling_is_poor():
+    start = [0.2, 0.2, 0.6]
+    np.testing.assert_array_equal(repaired(start, factors=0.05 * FACTORS), np.float32(start))
