@@ -7,9 +7,13 @@ from typing import Annotated
 
 import typer
 
+from pushforward.cli.break_even import break_even
+from pushforward.cli.check import check
 from pushforward.cli.demo import demo
 from pushforward.cli.errors import reported
+from pushforward.cli.export import export
 from pushforward.cli.fit import fit
+from pushforward.cli.join import join
 from pushforward.cli.report import report
 from pushforward.cli.sample import sample
 from pushforward.cli.show import show
@@ -26,6 +30,8 @@ app = typer.Typer(
 
       pushforward sample runs/rosenbrock -n 1000000 --out draws.npy
 
+      pushforward check runs/rosenbrock
+
       pushforward show runs/rosenbrock""",
     epilog="Exit codes: 0 done, 1 the work failed, 2 the request makes no sense, 130 interrupted.",
     add_completion=False,
@@ -33,8 +39,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (targets, fit, sample, show, demo, study, report):
-    app.command(command.__name__)(reported(command))
+for command in (targets, fit, sample, join, check, break_even, export, show, demo, study, report):
+    app.command(command.__name__.replace("_", "-"))(reported(command))
 
 
 def _version(wanted: bool) -> bool:

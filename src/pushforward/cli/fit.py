@@ -22,7 +22,7 @@ def fit(
         typer.Argument(
             metavar="TARGET",
             help="A built-in name (see `pushforward targets`), or FILE.py:FUNCTION, where FUNCTION is a "
-            "log density of one point written in JAX, a Target, or makes one.",
+            "log density of one point written in JAX, a NumPyro or PyMC model, a Target, or makes one.",
             show_default=False,
         ),
     ],
@@ -45,6 +45,14 @@ def fit(
             min=1, metavar="D", help="Number of coordinates, for a function of your own.", show_default=False
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npz",
+            help="Arrays that the function or model takes, by the names of its arguments.",
+            show_default=False,
+        ),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Training steps.", show_default="the method's")
     ] = None,
@@ -57,6 +65,39 @@ def fit(
             help="Change one setting of the method, such as width=128; may be given again.",
             show_default=False,
         ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Stop after so long, with the sampler so far.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write down every minute where training stands; the same command goes on from there.",
+            show_default=False,
+        ),
+    ] = None,
+    distributed: Annotated[
+        bool,
+        typer.Option(
+            "--distributed",
+            help="One of many processes that train together; SLURM, Kubernetes and MPI are found by JAX.",
+        ),
+    ] = False,
+    coordinator: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where process 0 listens.", show_default=False)
+    ] = None,
+    num_processes: Annotated[
+        int | None, typer.Option(min=1, metavar="P", help="How many processes there are.", show_default=False)
+    ] = None,
+    process_id: Annotated[
+        int | None, typer.Option(min=0, metavar="I", help="Which this is, from 0.", show_default=False)
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -72,28 +113,43 @@ def fit(
       pushforward fit donut --method fisher --steps 5000 --out runs/donut-fisher
 
       pushforward fit my_model.py:log_density --dim 12 --set width=128 --seed 3
+
+      pushforward fit schools.py:model --data schools.npz
+
+      pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 3600
     """
+    from pushforward.cli.many import end_of, join_others
     from pushforward.runs import check_folder, save_run
 
+    chief = join_others(distributed, coordinator, num_processes, process_id)
+    quiet = quiet or not chief
     folder = check_folder(out if out is not None else Path("runs") / _name(target), "--out")
 
     import jax
 
+    from pushforward.cli.models import read_data
     from pushforward.cli.overrides import choose_settings
-    from pushforward.cli.specs import find_target
+    from pushforward.cli.specs import find_target, is_file
 
     settings = choose_settings(method, steps, set_ or [])
-    found = find_target(target, dim)
-    done, failure = _train(jax.random.key(seed), found, settings, target, quiet=quiet)
+    found = find_target(target, dim, read_data(data))
+    survival = {"budget": budget, "checkpoint": checkpoint}
+    done, failure = _train(jax.random.key(seed), found, settings, target, quiet=quiet, **survival)
+    if not chief:
+        end_of(done, failure)
+        return
     metrics = _judge(seed, done, found)
-    command = _command(target, dim, seed, done)
+    command = _command(target, dim, data, seed, done)
     about = {"spec": target, "name": found.name, "dim": found.dim}
     with errors.undisturbed():
         folder = save_run(
-            folder, done, target=about, seed=seed, command=command, message=failure, metrics=metrics
-        )
+            folder, done, target=about, seed=seed, command=command, message=failure, metrics=metrics,
+            model=target.rpartition(":")[0] if is_file(target) else None,
+        )  # fmt: skip
     if not quiet:
         _summary(folder, done, metrics)
+    if distributed:
+        end_of(done, failure and f"{failure} The last finite sampler is in {folder}.")
     if failure:
         raise errors.CommandError(f"{failure} The last finite sampler is in {folder}.", errors.FAILED)
     if done.outcome.name == "INTERRUPTED":
@@ -107,13 +163,16 @@ def _name(spec: str) -> str:
     return Path(spec.rpartition(":")[2]).stem
 
 
-def _train(key: Any, target: "Target", settings: "Settings", spec: str, *, quiet: bool) -> tuple["Fit", str]:
-    """Return the fit, and why it diverged where it did."""
+def _train(
+    key: Any, target: "Target", settings: "Settings", spec: str, *, quiet: bool, **survival: Any
+) -> tuple["Fit", str]:
+    """Return the fit, and why it ended badly where it did."""
     import pushforward as pf
     from pushforward.cli.specs import is_file, line_of
 
     try:
-        return pf.fit(key, target, settings=settings, progress=not quiet), ""
+        with errors.warnings_as_notes():
+            return pf.fit(key, target, settings=settings, progress=not quiet, **survival), ""
     except pf.FitError as error:
         if error.fit is None:
             raise errors.CommandError(str(error), errors.FAILED) from error
@@ -127,8 +186,8 @@ def _train(key: Any, target: "Target", settings: "Settings", spec: str, *, quiet
 
 
 def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]]:
-    """Judge the sampler, unless Ctrl-C has said that nobody wants to wait."""
-    if done.outcome.name == "INTERRUPTED":
+    """Judge the sampler, unless Ctrl-C has said that nobody wants to wait, or the target cannot be asked."""
+    if not done.outcome.good and done.outcome.name != "DIVERGED":
         return {}
     try:
         import jax
@@ -140,15 +199,27 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
     except KeyboardInterrupt:
         note("interrupted while judging the sampler; it is written without these figures.")
         return {}
+    except (RuntimeError, ValueError) as error:
+        from pushforward.failures import came_from_running
+
+        if not came_from_running(error):
+            raise
+        # A log density that raises: hours of training are not to be lost to that.
+        note(
+            f"the sampler could not be judged ({str(error).splitlines()[0]}); "
+            "it is written without these figures."
+        )
+        return {}
 
 
-def _command(spec: str, dim: int | None, seed: int, done: "Fit") -> str:
+def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fit") -> str:
     """Return what to type to get this run again, whatever the defaults may become."""
     from pushforward.runs import changed
 
     method = done.settings.method
     words = ["pushforward", "fit", spec, "--method", method, "--seed", str(seed)]
     words += [] if dim is None else ["--dim", str(dim)]
+    words += [] if data is None else ["--data", str(data)]
     for name, value in changed(method, done.sampler.about["settings"]).items():
         words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushforward.cli.console import note, size, stderr
+from pushforward.cli.errors import CommandError
 from pushforward.cli.options import Quiet, Seed, Source, load_sampler
+from pushforward.cli.part import Part, check_part, parse_part, write_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +40,11 @@ def sample(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="File to write: .npy, .npz or .csv.", show_default=False
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write: .npy, .npz, .csv, .parquet or .nc (ArviZ).",
+            show_default=False,
         ),
     ],
     seed: Seed = 1,
@@ -48,6 +54,50 @@ def sample(
             help="iid, or sobol: a scrambled low-discrepancy sequence, for averages that converge faster."
         ),
     ] = "iid",
+    shard: Annotated[
+        Part | None,
+        typer.Option(
+            parser=parse_part,
+            metavar="K/N",
+            help="Only the K-th of N parts of these draws, for many machines; see `pushforward join`.",
+            show_default=False,
+        ),
+    ] = None,
+    free: Annotated[
+        bool,
+        typer.Option(
+            "--free", help="Write the coordinates in R^dim, not named values inside their constraints."
+        ),
+    ] = False,
+    refine: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="STEPS",
+            help="Move each draw by so many MALA steps; needs the target.",
+            show_default=False,
+        ),
+    ] = None,
+    thin: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="M",
+            help="Keep the M draws that stand best for the target, which it needs.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="For --refine and --thin: as given to `fit`.",
+            show_default="that of the run",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Data of --target.", show_default=False)
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,21 +114,56 @@ def sample(
       pushforward sample runs/rosenbrock -n 65536 --latents sobol --out draws.npz
 
       pushforward sample rosenbrock.pf -n 1000 --seed 7 --out draws.csv
+
+      pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy
     """
     from pushforward.checks import check_choice
+    from pushforward.cli import named
     from pushforward.cli.writers import check_file, check_space, writer
 
-    check_file(out, force=force)
+    check_file(out, force=force, more=(".nc",))
     check_choice(latents, "--latents", ("iid", "sobol"))
+    if shard is not None:
+        check_part(shard, out, num_samples, force=force)
 
     import jax
     import numpy as np
 
     sampler = load_sampler(source)
-    shape, dtype = (num_samples, sampler.dim), np.dtype(sampler.frame.centre.dtype)
+    if shard is not None and ((sampler.parameters is not None and not free) or refine or thin):
+        raise CommandError(
+            "--shard writes free coordinates, as they are: add --free, and leave out --refine and --thin."
+        )
+    if shard is not None:
+        write_part(
+            shard, source, sampler, out, num_samples, seed=seed, latents=latents,
+            bar=lambda rows: _bar(rows, show=not quiet),
+        )  # fmt: skip
+        if not quiet:
+            note(f"part {shard} of {num_samples:,} draws in {out}; `pushforward join` puts all together.")
+        return
+    names = None if free else sampler.parameters
+    width = sampler.dim if names is None else named.numbers(names)
+    shape, dtype = (num_samples, width), np.dtype(sampler.frame.centre.dtype)
     check_space(out, shape, dtype)
     started = time.monotonic()
-    with _bar(num_samples, show=not quiet) as advance, writer(out, shape, dtype) as write:
+    if refine or thin or out.suffix == ".nc" or (names is not None and out.suffix == ".npz"):
+        named.check_memory(out, num_samples, width)
+        key_draw, key_refine = jax.random.key(seed), jax.random.fold_in(jax.random.key(seed), 2**31)
+        found = None
+        if refine or thin:
+            option = "--refine" if refine else "--thin"
+            found = named.find_again(source, target, sampler.dim, data, option)
+        draws, words = named.whole(sampler, key_draw, num_samples, latents, free=free), ""
+        if found is not None:
+            draws, words = named.improve(draws, found, key_refine, refine=refine, thin=thin)
+        named.save(draws, out)
+        if not quiet:
+            seconds = time.monotonic() - started
+            note(f"{draws} in {out} ({size(out.stat().st_size)}, {seconds:.1f} s). {words}".rstrip())
+        return
+    begun = writer(out, shape, dtype) if names is None else named.named_writer(out, num_samples, names, dtype)
+    with _bar(num_samples, show=not quiet) as advance, begun as write:
         for block in sampler.stream(jax.random.key(seed), num_samples, latents=latents):
             write(block)
             advance(len(block))

@@ -48,7 +48,7 @@ def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
 
     if source.is_dir():
         run = load_run(source)
-        return run.about, run.history, ""
+        return {**run.about, "command": run.command}, run.history, ""
     from pushforward.sampler import load
 
     sampler = load(source)

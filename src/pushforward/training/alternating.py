@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
@@ -15,6 +16,7 @@ from pushforward.matching import Critic, Kernel
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
 from pushforward.targets import Gaussian, Tempered
+from pushforward.training.spread import in_tiles, over_devices
 
 
 class State(NamedTuple):
@@ -50,6 +52,10 @@ class Parts(eqx.Module):
     score_ema: float = eqx.field(static=True)
     tempering: Any = eqx.field(static=True, default=None)
     """A function of progress giving the inverse temperature, or `None`."""
+    tiles: int = eqx.field(static=True, default=1)
+    """How many pieces a batch is worked through in: more when memory is short."""
+    mesh: Mesh | None = eqx.field(static=True, default=None)
+    """The devices that share a batch; `None` for one."""
 
 
 def alternating(parts: Parts) -> Algorithm:
@@ -104,19 +110,23 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
     # A critic looks at the target too, and must see the one that the objective sees.
     matching = Critic(target, parts.matching.weight) if isinstance(parts.matching, Critic) else parts.matching
     score_net, score_average, score_opt, score_loss, score_ok = _fit_score(parts, matching, key_score, state)
-    z = parts.latent.sample(key_latent, parts.batch_size)
-    if isinstance(parts.matching, Kernel):
-        score = parts.matching.fit(jax.lax.stop_gradient(push(state.network, z)))
-    else:
-        # Averaged over its recent steps: the noise of the score net is what limits the sampler.
-        score = eqx.combine(score_average, score_net)
 
-    @eqx.filter_value_and_grad
-    def loss(network):
-        view = View(target=target, score=score, latent=parts.latent, progress=progress)
-        return parts.objective.surrogate(key_objective, network, z, view)
+    def gradient(z, key):
+        if isinstance(parts.matching, Kernel):
+            score = parts.matching.fit(jax.lax.stop_gradient(push(state.network, z)))
+        else:
+            # Averaged over its recent steps: the noise of the score net is what limits the sampler.
+            score = eqx.combine(score_average, score_net)
 
-    value, grads = loss(state.network)
+        @eqx.filter_value_and_grad
+        def loss(network):
+            view = View(target=target, score=score, latent=parts.latent, progress=progress)
+            return parts.objective.surrogate(key, network, z, view)
+
+        return loss(state.network)
+
+    z = over_devices(parts.latent.sample(key_latent, parts.batch_size), parts.mesh)
+    value, grads = in_tiles(gradient, z, key_objective, parts.tiles)
     # A target can be not a number and yet flat: then the gradients look well and the value tells.
     network, opt, ok = _update(parts.optimiser, state.network, grads, state.opt, jnp.isfinite(value))
     arrays = eqx.filter(network, eqx.is_inexact_array)
@@ -141,13 +151,18 @@ def _fit_score(
     def body(carry, key_one):
         score_arrays, average, opt = carry
         key_latent, key_loss = jax.random.split(key_one)
-        x = push(state.network, parts.latent.sample(key_latent, parts.score_batch_size))
 
-        @eqx.filter_value_and_grad
-        def loss(score_net):
-            return matching.loss(score_net, jax.lax.stop_gradient(x), key_loss)
+        def gradient(z, key):
+            x = push(state.network, z)
 
-        value, grads = loss(eqx.combine(score_arrays, static))
+            @eqx.filter_value_and_grad
+            def loss(score_net):
+                return matching.loss(score_net, jax.lax.stop_gradient(x), key)
+
+            return loss(eqx.combine(score_arrays, static))
+
+        z = over_devices(parts.latent.sample(key_latent, parts.score_batch_size), parts.mesh)
+        value, grads = in_tiles(gradient, z, key_loss, parts.tiles)
         score_arrays, opt, ok = _update(parts.score_optimiser, score_arrays, grads, opt, jnp.isfinite(value))
         average = jax.tree.map(
             lambda a, now: parts.score_ema * a + (1.0 - parts.score_ema) * now, average, score_arrays

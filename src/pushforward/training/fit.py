@@ -2,6 +2,11 @@
 
 import dataclasses
 import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +14,15 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
+from pushforward import distributed
 from pushforward.base import Target
-from pushforward.checks import check_count, check_key
+from pushforward.checks import check_count, check_key, check_positive
 from pushforward.sampler import Sampler
+from pushforward.training.checkpoint import EVERY, Checkpoint
+from pushforward.training.identity import identity_of
 from pushforward.training.loop import LoopResult, Row
 from pushforward.training.outcome import FitError, Outcome
-from pushforward.training.phases import Work
+from pushforward.training.phases import LOG_ROWS, Work
 from pushforward.training.preflight import check_target
 from pushforward.training.settings import Settings, preset
 
@@ -56,6 +64,9 @@ def fit(
     steps: int | None = None,
     progress: bool = True,
     throw: bool = True,
+    budget: float | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = EVERY,
 ) -> Fit:
     """Train a one-shot sampler of `target`.
 
@@ -68,16 +79,21 @@ def fit(
     - `settings`: instead of a method, all of its choices: `preset("kl", width=128)`.
     - `steps`: training steps, in place of the method's.
     - `progress`: show a progress bar on standard error.
-    - `throw`: raise `FitError` when training diverges; otherwise hand back the last finite sampler.
+    - `throw`: raise `FitError` when training goes wrong; otherwise hand back the last good sampler.
+    - `budget`: seconds after which to stop, with the outcome `OUT_OF_TIME` and the sampler so far.
+    - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
+        Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
 
     Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`. Before the teacher's first round
     is over there is none, and the interrupt is raised.
     """
     check_key(key)
     settings = _for_dimension(_chosen(method, settings, steps), target)
-    work = Work(key, target, settings, progress=progress)
+    deadline = float("inf") if budget is None else time.monotonic() + check_positive(budget, "budget")
+    work = Work(key, target, settings, progress=progress and distributed.is_chief(), deadline=deadline)
     check_target(work.key_check, target)
-    work.run()
+    with _memory(key, target, settings, checkpoint, checkpoint_every) as work.checkpoint:
+        work.run()
     parts, network, result = work.hand_back()
     about = {
         "target": target.name,
@@ -87,11 +103,34 @@ def fit(
         "metrics": {**_last(result.rows), **work.metrics},
         "phases": work.phases,
     }
-    sampler = Sampler(parts.latent, network, work.frame, json.dumps(_plain(about)))
+    sampler = Sampler(parts.latent, network, work.frame, json.dumps(_plain(about)), target.parameters)
     done = Fit(sampler, result.outcome, settings, work.phases, result.rows)
-    if result.outcome is Outcome.DIVERGED and throw:
-        raise FitError(_why_diverged(work.key_check, target, sampler, result), done)
+    if throw and not (result.outcome.good or result.outcome is Outcome.INTERRUPTED):
+        diverged = result.outcome is Outcome.DIVERGED
+        raise FitError((_why_diverged if diverged else _why)(work.key_check, target, sampler, result), done)
     return done
+
+
+@contextmanager
+def _memory(
+    key: Key[Array, ""], target: Target, settings: Settings, folder: Any, every: float
+) -> Iterator[Checkpoint | None]:
+    """Yield the fit's memory outside the process, if it has one.
+
+    Of many processes the chief alone writes; the others have a folder for what it hands to them.
+    """
+    many, chief = jax.process_count() > 1, distributed.is_chief()
+    if folder is None and not many:
+        yield None
+        return
+    identity = identity_of(key, target, settings, log_every=max(1, settings.num_steps // LOG_ROWS))
+    with tempfile.TemporaryDirectory() as passing:
+        here = folder if folder is not None and chief else passing
+        memory = Checkpoint(here, identity, every=every, writes=chief)
+        try:
+            yield memory
+        finally:
+            memory.close()
 
 
 def _chosen(method: str | None, settings: Settings | None, steps: int | None) -> Settings:
@@ -118,6 +157,13 @@ def _for_dimension(settings: Settings, target: Target) -> Settings:
             score_learning_rate=3e-4, score_steps=3, score_width=128, beta1=0.0,
         )  # fmt: skip
     return settings
+
+
+def _why(key: Key[Array, ""], target: Target, sampler: Sampler, result: LoopResult) -> str:
+    """Say what was raised, without asking the target again."""
+    del key, target, sampler
+    step = result.rows[-1]["step"] if result.rows else 0
+    return f"{result.outcome.value} (after step {step}): {result.why} `error.fit.sampler` holds it."
 
 
 def _why_diverged(key: Key[Array, ""], target: Target, sampler: Sampler, result: LoopResult) -> str:

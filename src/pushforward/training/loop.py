@@ -4,6 +4,7 @@ Everything iterative goes through here, so that the finite check, the clock, the
 to stop exist once. Progress is an observer of the rows; it never has a loop of its own.
 """
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +16,9 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from pushforward.base import Algorithm
+from pushforward.failures import came_from_running, is_exhausted
 from pushforward.training.outcome import Outcome
+from pushforward.training.pace import Alone, Pace
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
@@ -27,12 +30,28 @@ LEAST_PATIENCE = 10
 """... if they hold at least so many steps: in a short run a chunk is a step or two."""
 
 
+class Position(NamedTuple):
+    """Where a run stands between two steps: all it needs to go on as if it had never stopped."""
+
+    state: Any
+    total: dict[str, Any]
+    """Sums of the scalars over the steps since the last row."""
+    step: int = 0
+    rows: tuple[Row, ...] = ()
+    bad_chunks: int = 0
+    bad_steps: int = 0
+    seconds: float = 0.0
+
+
 class LoopResult(NamedTuple):
     """Where the loop came out."""
 
     state: Any
     rows: list[Row]
     outcome: Outcome
+    why: str = ""
+    """What went wrong, in the words of whatever raised it."""
+    at: Position | None = None
 
 
 @eqx.filter_jit
@@ -47,21 +66,39 @@ def run_chunk(
 
     The number of steps is an argument of the compiled program, so that a shorter last chunk costs nothing.
     """
+    state, total = _steps(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
+    return state, jax.tree.map(lambda v: v / num_steps, total)
+
+
+@eqx.filter_jit
+def run_piece(
+    algorithm: Algorithm,
+    key: Key[Array, ""],
+    state: Any,
+    total: dict[str, Any],
+    first: Int[Array, ""],
+    num_steps: Int[Array, ""],
+) -> tuple[Any, dict[str, Array]]:
+    """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same."""
+    return _steps(algorithm, key, state, total, first, num_steps)
+
+
+def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
+    """Return the sums over no steps at all."""
+    shapes = eqx.filter_eval_shape(lambda k, s: algorithm.step(k, s)[1], key, state)
+    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+
+
+def _steps(algorithm: Algorithm, key: Any, state: Any, total: Any, first: Any, num_steps: Any) -> Any:
     # Only arrays can be carried through a loop; what is static in the state does not change.
     arrays, static = eqx.partition(state, eqx.is_array)
 
-    def step(i, arrays):
-        new, info = algorithm.step(jax.random.fold_in(key, i), eqx.combine(arrays, static))
-        return eqx.filter(new, eqx.is_array), info
-
     def body(i, carry):
-        arrays, info = step(i, carry[0])
-        return arrays, jax.tree.map(jnp.add, carry[1], info)
+        new, info = algorithm.step(jax.random.fold_in(key, i), eqx.combine(carry[0], static))
+        return eqx.filter(new, eqx.is_array), jax.tree.map(jnp.add, carry[1], info)
 
-    _, shapes = eqx.filter_eval_shape(step, first, arrays)
-    nothing = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
-    arrays, total = jax.lax.fori_loop(first, first + num_steps, body, (arrays, nothing))
-    return eqx.combine(arrays, static), jax.tree.map(lambda v: v / num_steps, total)
+    arrays, total = jax.lax.fori_loop(first, first + num_steps, body, (arrays, total))
+    return eqx.combine(arrays, static), total
 
 
 def run(
@@ -74,6 +111,10 @@ def run(
     monitor: Callable[[Any], Row] = lambda state: {},
     observe: Callable[[Row], None] = lambda row: None,
     deadline: float = float("inf"),
+    start: Position | None = None,
+    keep: Callable[[Position], None] = lambda position: None,
+    shrink: Callable[[], Algorithm | None] = lambda: None,
+    crew: Alone | None = None,
 ) -> LoopResult:
     """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
 
@@ -82,29 +123,91 @@ def run(
     - `monitor`: extra scalars of the state, asked for once a chunk (a metric of fresh draws, say).
     - `observe`: called with every row; progress bars live here.
     - `deadline`: on `time.monotonic()`'s clock.
+    - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
+    - `keep`: called every few seconds with where the run stands; checkpoints live here.
+    - `shrink`: returns the same algorithm in need of less memory, or `None`; asked when memory ran out.
+    - `crew`: agrees with other processes on when to stop and look, where there are any.
 
     A chunk whose steps were all skipped leaves the state as it was, so the state handed back is always
-    finite. An interrupt hands back the state of the last complete chunk.
+    finite. An interrupt or an error hands back the state before it.
     """
-    rows: list[Row] = []
-    started, step, bad_chunks, bad_steps = time.monotonic(), 0, 0, 0
+    crew, pace = crew or Alone(), Pace()
+    at = start or Position(state, nothing(algorithm, key, state))
+    key, at = crew.place(key), at._replace(state=crew.place(at.state), total=crew.place(at.total))
+    began, take, early = time.monotonic() - at.seconds, None, len(at.rows) + 1
+    newest = at.state
+
+    def result(outcome: Outcome, why: str = "") -> LoopResult:
+        here = at._replace(state=crew.back(at.state), total=crew.back(at.total))
+        return LoopResult(crew.back(newest), list(here.rows), outcome, why, here)
+
+    if at.rows and _hopeless(at, num_steps):
+        return result(Outcome.DIVERGED)
     try:
-        while step < num_steps:
-            if time.monotonic() >= deadline:
-                return LoopResult(state, rows, Outcome.OUT_OF_TIME)
-            chunk = min(log_every, num_steps - step)
-            new, info = run_chunk(algorithm, key, state, jnp.asarray(step), jnp.asarray(chunk))
-            values = {name: float(v) for name, v in jax.device_get(info).items()}
-            state, step = new, step + chunk
-            row = {"step": step, "seconds": time.monotonic() - started, **values, **monitor(state)}
-            rows.append(row)
-            observe(row)
-            bad = values.get("skipped", 0.0) > 0.5
-            bad_chunks, bad_steps = (bad_chunks + 1, bad_steps + chunk) if bad else (0, 0)
-            # A run whose last steps were all skipped has not ended well, however short it is.
-            hopeless = bad_chunks >= PATIENCE and (bad_steps >= LEAST_PATIENCE or step == num_steps)
-            if hopeless or not np.isfinite(values.get("skipped", 0.0)):
-                return LoopResult(state, rows, Outcome.DIVERGED)
+        while at.step < num_steps:
+            end = min((at.step // log_every + 1) * log_every, num_steps)
+            try:
+                if take is None:
+                    first = (crew.place(jnp.asarray(number)) for number in (at.step, 1))
+                    take = crew.prepare(run_piece, algorithm, key, at.state, at.total, *first)
+                # Until the first row is made, one of many processes may still compile what looks at it.
+                patient = len(at.rows) <= early
+                piece, stop = crew.agree(
+                    pace.steps(end - at.step), stop=time.monotonic() >= deadline, patient=patient
+                )
+                if stop is not None:
+                    return result(stop)
+                with pace:
+                    numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
+                    new, total = take(algorithm, key, at.state, at.total, *numbers)
+                    jax.block_until_ready(total)
+                # Good already, even if looking at it fails; where to go on from is before it then.
+                newest = new
+                moved = at._replace(state=new, total=total, step=at.step + piece)
+                if moved.step == end:
+                    chunk = end - at.step // log_every * log_every
+                    moved = _with_row(moved, chunk, began, lambda state: monitor(crew.back(state)))
+                    moved = moved._replace(total=crew.place(moved.total))
+            except (RuntimeError, MemoryError, ValueError) as error:
+                if not came_from_running(error):
+                    raise
+                if is_exhausted(error) and (smaller := shrink()) is not None:
+                    algorithm, take = smaller, None
+                    continue
+                return result(crew.blame(error), in_one_line(error))
+            at = moved._replace(seconds=time.monotonic() - began)
+            if at.step == end:
+                observe(at.rows[-1])
+                if _hopeless(at, num_steps):
+                    return result(Outcome.DIVERGED)
+            keep(at)
     except KeyboardInterrupt:
-        return LoopResult(state, rows, Outcome.INTERRUPTED)
-    return LoopResult(state, rows, Outcome.FINISHED)
+        return result(Outcome.INTERRUPTED)
+    return result(Outcome.FINISHED)
+
+
+def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], Row]) -> Position:
+    """Close a chunk: the means of its steps and what the monitor sees become a row."""
+    total = {name: np.asarray(v) for name, v in jax.device_get(at.total).items()}
+    values = {name: float(v / v.dtype.type(chunk)) for name, v in total.items()}
+    row = {"step": at.step, "seconds": time.monotonic() - began, **values, **monitor(at.state)}
+    bad = not values.get("skipped", 0.0) <= 0.5
+    return at._replace(
+        total={name: jax.device_put(np.zeros_like(v)) for name, v in total.items()},
+        rows=(*at.rows, row),
+        bad_chunks=at.bad_chunks + 1 if bad else 0,
+        bad_steps=at.bad_steps + chunk if bad else 0,
+    )
+
+
+def _hopeless(at: Position, num_steps: int) -> bool:
+    # A run whose last steps were all skipped has not ended well, however short it is.
+    enough = at.bad_steps >= LEAST_PATIENCE or at.step == num_steps
+    return (at.bad_chunks >= PATIENCE and enough) or not np.isfinite(at.rows[-1].get("skipped", 0.0))
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the words of an error; of a traceback that came through JAX, those of what was raised first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b", line)]
+    return (raised or lines or [type(error).__name__])[-1 if raised else 0][:500]

@@ -12,6 +12,9 @@ class Outcome(enum.Enum):
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
     INTERRUPTED = "the run was interrupted; the sampler is the last good one"
     DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"
+    FAILED = "the log density raised an error; the sampler is the last good one"
+    OUT_OF_MEMORY = "memory ran out and smaller tiles did not help; the sampler is the last good one"
+    LOST_PROCESS = "another process of the run was lost; the sampler is the last good one"
 
     @property
     def good(self) -> bool:

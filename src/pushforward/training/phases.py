@@ -1,6 +1,8 @@
 """The phases of a fit, in order, and what there is to hand back after each of them."""
 
+import dataclasses
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,17 +13,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 from rich.console import Console
 
-from pushforward.base import Target
+from pushforward.base import Algorithm, Target
+from pushforward.failures import came_from_running
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
 from pushforward.metrics import ksd_imq_v
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
-from pushforward.training.loop import LoopResult, Row, run
-from pushforward.training.outcome import Outcome
+from pushforward.training.checkpoint import Checkpoint
+from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
+from pushforward.training.outcome import FitError, Outcome
+from pushforward.training.pace import Alone, Crew
 from pushforward.training.progress import progress_bar
+from pushforward.training.recall import keep_lesson, lessons, recalled_lesson, recalled_position
 from pushforward.training.repair import repair_weights, weigh
 from pushforward.training.settings import Settings
+from pushforward.training.spread import batch_mesh
 from pushforward.training.teacher import Lesson, learn
 
 LOG_ROWS = 40
@@ -29,12 +36,30 @@ LOG_ROWS = 40
 
 MONITOR_DRAWS = 500
 
+UNREPAIRED = (Outcome.INTERRUPTED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.LOST_PROCESS)
+"""Outcomes after which the target had better not be asked again."""
+
+MOST_TILES = 2**10
+
 
 class Work:
     """A fit in progress. Whatever moment it is stopped at, `hand_back` returns the best there is so far."""
 
-    def __init__(self, key: Key[Array, ""], target: Target, settings: Settings, *, progress: bool):
+    def __init__(
+        self,
+        key: Key[Array, ""],
+        target: Target,
+        settings: Settings,
+        *,
+        progress: bool,
+        checkpoint: Checkpoint | None = None,
+        deadline: float = float("inf"),
+        crew: Alone | None = None,
+    ):
         self.target, self.settings, self.progress = target, settings, progress
+        self.checkpoint, self.deadline = checkpoint, deadline
+        # All devices there are share the batches.
+        self.crew = crew or (Alone if jax.process_count() == 1 else Crew)(batch_mesh())
         keys = jax.random.split(key, 5)
         self.key_check, self.key_teacher, self.key_parts, self.key_train, self.key_repair = keys
         self.phases: list[dict[str, Any]] = []
@@ -55,8 +80,18 @@ class Work:
                 raise
             if self.parts is None:
                 self.build()
-            before = self.result or self._untrained()
-            self.result = before._replace(outcome=Outcome.INTERRUPTED)
+            self._end(Outcome.INTERRUPTED)
+        except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
+            if not came_from_running(error):
+                raise
+            outcome = self.crew.blame(error)
+            if self.parts is None:
+                raise FitError(f"{outcome.value.partition(';')[0]}: {in_one_line(error)}") from error
+            self._end(outcome, in_one_line(error))
+
+    def _end(self, outcome: Outcome, why: str = "") -> None:
+        before = self.result or self._untrained()
+        self.result = before._replace(outcome=outcome, why=why)
 
     @property
     def frame(self) -> Frame:
@@ -67,10 +102,18 @@ class Work:
         """Learn where the mass lies; after every round there is a lesson to fall back upon."""
         if self.settings.frame == "identity":
             return
+        before = recalled_lesson(self.checkpoint)
         with self._phase("teacher") as found, _status(show=self.progress) as observe:
-            for lesson in learn(self.key_teacher, self.target, observe=observe):
-                self.lesson = lesson
-            assert self.lesson is not None
+            if before is not None:
+                self.lesson, found["seconds"] = before
+            else:
+                started, whole = time.monotonic(), True
+                for lesson in lessons(learn, self.key_teacher, self.target, observe=observe):
+                    self.lesson, whole = lesson, time.monotonic() < self.deadline
+                    if not whole:
+                        break
+                assert self.lesson is not None
+                keep_lesson(self.checkpoint, self.lesson, time.monotonic() - started, whole=whole)
             found |= {"log_z": self.lesson.log_z, "rounds": self.lesson.rounds}
 
     def build(self) -> None:
@@ -82,35 +125,74 @@ class Work:
     def train(self, monitor: Callable[[State], Row] | None = None, num_rows: int = LOG_ROWS) -> None:
         """Train the network, step by step; `monitor` looks at it `num_rows` times."""
         assert self.parts is not None
-        num_steps = self.parts.num_steps
-        algorithm, (key_steps, key_monitor) = alternating(self.parts), jax.random.split(self.key_train)
+        num_steps, tiles = self.parts.num_steps, self.parts.tiles
+        watched, (key_steps, key_monitor) = alternating(self.parts), jax.random.split(self.key_train)
+        start, fresh = None, watched.init(key_steps)
+        if self.checkpoint is not None:
+            begin = Position(fresh, nothing(watched, key_steps, fresh))
+            start, tiles = recalled_position(self.checkpoint, begin, num_steps) or (None, tiles)
 
         def look(state: State) -> Row:
-            draws, inside = _look(self.target, self.frame, algorithm.sample, key_monitor, state)
+            draws, inside = _look(self.target, self.frame, watched.sample, key_monitor, state)
             finite = bool(jnp.all(jnp.isfinite(draws)))
             ksd = float(ksd_imq_v(draws, self.target)) if finite else float("nan")
             return {"ksd_imq_v": ksd, "inside": float(inside)}
 
+        def keep(at: Position, *, now: bool = False) -> None:
+            assert self.parts is not None
+            if self.checkpoint is not None:
+                self.checkpoint.keep(at, tiles=self.parts.tiles, now=now)
+
         with (
             self._phase("train") as found,
             progress_bar(self.target.name, num_steps, show=self.progress) as observe,
+            self.crew,
         ):
             self.result = run(
                 key_steps,
-                algorithm,
-                algorithm.init(key_steps),
+                self._in_tiles(tiles),
+                fresh,
                 num_steps=num_steps,
                 log_every=max(1, num_steps // num_rows),
                 monitor=monitor or look,
                 observe=observe,
+                deadline=self.deadline,
+                start=start,
+                keep=keep,
+                shrink=self._shrink,
+                crew=self.crew,
             )
             found |= _in_short(self.result)
+            if start is not None and self.result.at is not None:
+                found["seconds"] = self.result.at.seconds
+        if self.result.at is not None:
+            keep(self.result.at, now=True)
+
+    def _shrink(self) -> Algorithm | None:
+        """Return the algorithm with its batches cut into twice as many tiles, if they can be."""
+        assert self.parts is not None
+        tiles, parts = 2 * self.parts.tiles, self.parts
+        if tiles > MOST_TILES or parts.batch_size % tiles or parts.score_batch_size % tiles:
+            return None
+        warnings.warn(
+            f"memory ran out: training goes on with each batch in {tiles} tiles, one after the other.",
+            stacklevel=2,
+        )
+        return self._in_tiles(tiles)
+
+    def _in_tiles(self, tiles: int) -> Algorithm:
+        assert self.parts is not None
+        if tiles != self.parts.tiles:
+            self.parts = dataclasses.replace(self.parts, tiles=tiles)
+        mesh = self.crew.mesh
+        shared = self.parts if mesh is None else dataclasses.replace(self.crew.place(self.parts), mesh=mesh)
+        return alternating(shared)
 
     def repair(self) -> None:
         """Put the mode weights right and say how near the sampler came, where its density is known."""
         assert self.parts is not None
         assert self.result is not None
-        if self.settings.objective != "exact_kl" or self.result.outcome is Outcome.INTERRUPTED:
+        if self.settings.objective != "exact_kl" or self.result.outcome in UNREPAIRED:
             return
         with self._phase("repair") as found:
             network = averaged(self.parts, self.result.state)

@@ -30,10 +30,13 @@ class Peaks(NamedTuple):
 
 
 @eqx.filter_jit
-def _walk(
+def uphill(
     target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"], num_steps: int
 ) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
-    """Climb from every start: each coordinate's step grows while its slope keeps its sign."""
+    """Return where walks from `x` end, and how high.
+
+    Each coordinate has a step of its own, which grows while its slope keeps its sign.
+    """
     value_and_slope = jax.vmap(jax.value_and_grad(target.log_density))
 
     def tidy(value, slope):
@@ -67,13 +70,23 @@ def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_ste
     low, high = np.log(RADII[0]), np.log(RADII[1])
     radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
     starts = radius * jax.random.normal(key_direction, (num_starts, target.dim))
-    x, value = (np.asarray(a, np.float64) for a in _walk(target, starts, 0.1 * radius, num_steps))
-    usable = np.isfinite(value) & np.all(np.isfinite(x), axis=1)
-    if not usable.any():
+    peaks = climb(target, starts, 0.1 * radius, num_steps=num_steps)
+    if peaks is None:
         raise ValueError(
             f"`target`: the log density of {target.name!r} was not finite at any of {num_starts} starts "
             f"between {RADII[0]:g} and {RADII[1]:g} from the origin. Check its support, or shift it."
         )
+    return peaks
+
+
+def climb(
+    target: Target, starts: Float[Array, "n dim"], step: Float[Array, "n 1"], *, num_steps: int = 300
+) -> Peaks | None:
+    """Return the peaks above `starts`, with first steps of that length; `None` if no start is usable."""
+    x, value = (np.asarray(a, np.float64) for a in uphill(target, starts, step, num_steps))
+    usable = np.isfinite(value) & np.all(np.isfinite(x), axis=1)
+    if not usable.any():
+        return None
     x, value = x[usable], value[usable]
     order = np.argsort(-value)
     return _distinct(target, x[order], value[order])

@@ -161,8 +161,8 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
 
-# A sampler need not be one-to-one: latents to spare let it close the hole of a ring. Many steps at a rate that
-# falls far, since the noise of the score net moves mass along a ridge, where nothing pulls it back.
+# A sampler need not be one-to-one: latents to spare let it close the hole of a ring. Many steps at a rate
+# that falls far, since the noise of the score net moves mass along a ridge, where nothing pulls it back.
 _KL = Settings(
     method="kl", extra_latents=6, num_steps=4000, score_batch_size=256, final_rate=0.003, ema=0.995
 )

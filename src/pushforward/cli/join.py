@@ -1,0 +1,134 @@
+"""`pushforward join`: put the parts of `sample --shard` together, once they are known to be one set."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pushforward.cli.console import note, size
+from pushforward.cli.options import Quiet
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pushforward.cli.shards import Note
+
+BLOCK_BYTES = 2**22
+
+
+def join(
+    parts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PART...", help="Files of `sample --shard`, in any order.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.", show_default=False)
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Join the parts that [bold]sample --shard K/N[/bold] wrote on one machine or on many.
+
+    The result is byte for byte the file that one machine would have written. Every part is checked: same
+    sampler, same seed, no rows missing or double, and a checksum over its draws. Memory stays bounded,
+    and the file appears only when all of it is right.
+
+    [bold]Example[/bold]
+
+      pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy      (on machine 2 of 7)
+
+      pushforward join part-*.npy --out draws.npy
+    """
+    import numpy as np
+
+    from pushforward.cli.writers import check_file, check_space, writer
+
+    check_file(out, force=force)
+    ordered = check_set(parts)
+    if out.absolute() in (path.absolute() for path, _ in ordered):
+        raise ValueError(f"--out must not be one of the parts; got {out}.")
+    about = ordered[0][1]
+    shape, dtype = (about.total, about.dim), np.dtype(about.dtype)
+    check_space(out, shape, dtype)
+    started = time.monotonic()
+    with writer(out, shape, dtype) as write:
+        for path, part in ordered:
+            for block in read_blocks(path, part):
+                write(block)
+    if not quiet:
+        seconds = time.monotonic() - started
+        note(
+            f"{about.total:,} draws of {about.dim} coordinates from {len(ordered)} parts in {out} "
+            f"({size(out.stat().st_size)}, {seconds:.1f} s)."
+        )
+
+
+def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
+    """Return the parts in the order of their rows, or say why they are not one whole set of draws."""
+    from pushforward.cli.shards import read_note
+    from pushforward.container import BadFileError
+
+    for path in parts:
+        if not path.is_file():
+            raise FileNotFoundError(f"PART must name a file of `sample --shard`; there is no file {path}.")
+    ordered = sorted(((path, read_note(path)) for path in parts), key=lambda pair: pair[1].first)
+    first_path, first = ordered[0]
+    for path, part in ordered[1:]:
+        for name in ("sampler_sha256", "seed", "total", "latents", "dim", "dtype"):
+            if getattr(part, name) != getattr(first, name):
+                raise BadFileError(
+                    f"{path} and {first_path} are parts of different draws: `{name}` is "
+                    f"{getattr(part, name)} in one and {getattr(first, name)} in the other."
+                )
+    row, before, missing = 0, first_path, []
+    for path, part in ordered:
+        if part.first < row:
+            raise BadFileError(
+                f"{path} and {before} overlap: both hold row {part.first:,}. Give each part once."
+            )
+        missing += [(row, part.first)] if part.first > row else []
+        row, before = part.first + part.rows, path
+    missing += [(row, first.total)] if row < first.total else []
+    if missing:
+        ranges = ", ".join(f"{a:,} to {b - 1:,}" for a, b in missing[:5])
+        raise BadFileError(
+            f"rows {ranges} of {first.total:,} are in none of the parts. Give the parts that hold them, or "
+            "make them with `pushforward sample --shard K/N`."
+        )
+    return ordered
+
+
+def read_blocks(path: Path, part: "Note") -> "Iterator[np.ndarray]":
+    """Yield a part's rows in bounded memory; a checksum that does not match is an error at the end."""
+    import numpy as np
+
+    from pushforward.arrays import npy_header
+    from pushforward.container import BadFileError
+
+    dtype, digest = np.dtype(part.dtype), hashlib.sha256()
+    rows_at_once = max(1, BLOCK_BYTES // (part.dim * dtype.itemsize))
+    with path.open("rb") as file:
+        header = npy_header(file, path)
+        if header.shape != (part.rows, part.dim) or header.dtype != dtype or header.fortran:
+            raise BadFileError(
+                f"{path} must hold {part.rows:,} rows of {part.dim} coordinates as {part.dtype}, by its "
+                f"note; it holds {header.dtype} of shape {header.shape}. Draw this part again."
+            )
+        left = part.rows
+        while left > 0:
+            rows = min(rows_at_once, left)
+            data = file.read(rows * part.dim * dtype.itemsize)
+            if len(data) < rows * part.dim * dtype.itemsize:
+                raise BadFileError(f"{path} is truncated: {left:,} rows are missing. Draw this part again.")
+            digest.update(data)
+            yield np.frombuffer(data, dtype).reshape(rows, part.dim)
+            left -= rows
+        if file.read(1):
+            raise BadFileError(f"{path} goes on after its last row. Draw this part again.")
+    if digest.hexdigest() != part.draws_sha256:
+        raise BadFileError(f"{path} is corrupted: its checksum does not match. Draw this part again.")

@@ -1,0 +1,47 @@
+"""`fit --distributed`: one of many processes; the first writes, and all end together or say why not."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from pushforward.cli.errors import FAILED, CommandError, complain
+
+if TYPE_CHECKING:
+    from pushforward.training import Fit
+
+
+def join_others(
+    wanted: bool, coordinator: str | None, num_processes: int | None, process_id: int | None
+) -> bool:
+    """Join the other processes, if there are any; return whether this one writes the files."""
+    if not wanted:
+        for name, value in (
+            ("--coordinator", coordinator),
+            ("--num-processes", num_processes),
+            ("--process-id", process_id),
+        ):
+            if value is not None:
+                raise CommandError(f"{name} is for many processes; add --distributed.")
+        return True
+    from pushforward import distributed
+
+    try:
+        distributed.initialize(coordinator, num_processes, process_id)
+    except RuntimeError as error:
+        raise CommandError(str(error), FAILED) from error
+    return distributed.is_chief()
+
+
+def end_of(done: "Fit", failure: str) -> None:
+    """Wait for the others; or, if one was lost, end at once: in good order one would wait for it too."""
+    from pushforward import distributed
+
+    if done.outcome.name != "LOST_PROCESS":
+        distributed.wait_for_all()
+        return
+    complain(
+        f"{failure or done.outcome.value} The same command goes on from the checkpoint, if there is one."
+    )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(FAILED)

@@ -1,0 +1,168 @@
+"""Many processes, one fit: JAX's own distributed runtime, and what processes must agree on beside it.
+
+    import pushforward as pf
+
+    pf.distributed.initialize()        # before anything else; SLURM, Kubernetes and MPI are found by JAX
+    fit = pf.fit(key, target)          # the same call in every process
+
+Every process runs the same program. The batches of a step are divided among the devices of all; the rest is
+done alike everywhere. What could differ between machines is done once, by the chief (process 0), and handed
+to the others: the teacher's lesson, the state to begin with, the moment to stop.
+"""
+
+import itertools
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from pushforward.checks import check_count
+from pushforward.failures import came_from_running
+
+HEARTBEAT = 30
+"""Seconds without a sign of life after which a process counts as lost, and the others end."""
+
+PIECE = 2**20
+"""Bytes handed over at a time: the key-value store is made for small things."""
+
+SIGNS_OF_LOSS = ("gloo", "connection", "socket", "heartbeat", "coordination", "unavailable", "barrier")
+
+PATIENCE = 7 * 24 * 3600
+"""Seconds to wait for the chief to teach; that it is alive is watched by the heartbeat."""
+
+
+def initialize(
+    coordinator: str | None = None, num_processes: int | None = None, process_id: int | None = None
+) -> None:
+    """Join the other processes of the run; call it first, in every one of them.
+
+    **Arguments:**
+
+    - `coordinator`: `host:port` of process 0, where it will listen.
+    - `num_processes`, `process_id`: how many there are, and which this is, from 0.
+
+    All may be left out where JAX finds them in the environment (SLURM, Kubernetes, MPI, cloud TPUs).
+    """
+    given = (coordinator, num_processes, process_id)
+    if None in given and given != (None, None, None):
+        raise ValueError(
+            "`coordinator`, `num_processes` and `process_id` must be given together, or none of them where "
+            f"JAX finds them in the environment; got {coordinator!r}, {num_processes!r}, {process_id!r}."
+        )
+    if coordinator is not None and num_processes is not None and process_id is not None:
+        host, colon, port = coordinator.rpartition(":")
+        if not (host and colon and port.isdigit()):
+            raise ValueError(f"`coordinator` must be host:port, such as 10.0.0.1:1234; got {coordinator!r}.")
+        check_count(num_processes, "num_processes")
+        if check_count(process_id, "process_id", at_least=0) >= num_processes:
+            raise ValueError(
+                f"`process_id` must be from 0 to {num_processes - 1}, one less than `num_processes`; "
+                f"got {process_id}."
+            )
+    # Ignored where there are accelerators, which bring collectives of their own.
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    try:
+        jax.distributed.initialize(
+            coordinator, num_processes, process_id, heartbeat_timeout_seconds=HEARTBEAT
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"the processes of the run could not be found in the environment ({error}). Give `coordinator`, "
+            "`num_processes` and `process_id`."
+        ) from error
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"process {process_id} could not join the run at {coordinator}: {str(error).splitlines()[0]} "
+            "Call `initialize` before any other use of JAX, once, in every process."
+        ) from error
+
+
+def is_chief() -> bool:
+    """Whether this process writes the files; where there is only one, it does."""
+    return jax.process_index() == 0
+
+
+def hand_over(name: str, path: Path) -> None:
+    """Give the chief's file at `path` to all processes, each at its own `path`; no file stays no file.
+
+    All processes must call it in the same order.
+    """
+    client, name = _client(), f"{name}-{next(_handed)}"
+    if is_chief():
+        data = path.read_bytes() if path.is_file() else b""
+        pieces = [data[i : i + PIECE] for i in range(0, len(data), PIECE)]
+        for number, piece in enumerate(pieces):
+            client.key_value_set_bytes(f"pushforward/{name}/{number}", piece)
+        client.key_value_set(f"pushforward/{name}/pieces", str(len(pieces)))
+        return
+    wait = PATIENCE * 1000
+    count = int(client.blocking_key_value_get(f"pushforward/{name}/pieces", wait))
+    data = b"".join(
+        client.blocking_key_value_get_bytes(f"pushforward/{name}/{number}", wait) for number in range(count)
+    )
+    if data:
+        path.write_bytes(data)
+
+
+def wait_for_all() -> None:
+    """Wait until every process has come here, however long that takes.
+
+    If one is lost meanwhile, JAX ends this process as soon as the heartbeat tells.
+    """
+    _client().wait_at_barrier(f"pushforward/meeting-{next(_handed)}", PATIENCE * 1000)
+
+
+def agree(numbers: list[int]) -> np.ndarray:
+    """Return what every process says, one row each."""
+    return np.asarray(multihost_utils.process_allgather(np.asarray(numbers, np.int32)))
+
+
+def is_loss(error: BaseException) -> bool:
+    """Whether an error says that another process is gone, rather than that something is wrong."""
+    words = str(error).lower()
+    return came_from_running(error) and any(sign in words for sign in SIGNS_OF_LOSS)
+
+
+class Ears:
+    """Hears Ctrl-C and SIGTERM without being torn out of a step that others wait in.
+
+    with Ears() as ears:
+        ... ears.asked ...
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Ears":
+        # Python lets only the main thread listen.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.asked = True
+
+
+_handed = itertools.count()
+"""Tells what is handed over, and where processes meet, from the times before; the same in every process."""
+
+
+def _client() -> Any:
+    # JAX has no public name for its key-value store; Orbax takes the same way.
+    from jax._src import distributed
+
+    client = distributed.global_state.client
+    assert client is not None, "called without `initialize`"
+    return client
