@@ -1,0 +1,182 @@
+"""Peaks that no valley parts are one basin; every point belongs to the basin of its likeliest peak."""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from pushforward.base import Target
+from pushforward.frame import Frame
+from pushforward.latents import NormalMixture
+from pushforward.training.scout import MAX_MODES, Peaks
+
+VALLEY = 2.0
+"""Nats below the lower of two peaks from which a dip between them counts as a valley."""
+
+POINTS = 16
+"""Looked at between two peaks."""
+
+NEAREST = 4
+"""Known peaks that a new one is held against."""
+
+MOST = MAX_MODES * 3 // 4
+"""Basins beyond which others must be thought to exist."""
+
+LINES = NEAREST * MAX_MODES
+"""Lines between peaks looked at in one go, so that one program serves all."""
+
+LOW_DIM, FEW_PEAKS = 8, 8
+"""Up to this dimension every peak gets a normal; beyond, no more than this many, or one a basin."""
+
+WIDER, WIDEST, WIDE_SHARE = 2.0, 5.0, 0.2
+
+
+@dataclass(frozen=True)
+class Basins:
+    """Peaks, which of them belong together, and a law that covers them all."""
+
+    peaks: Peaks
+    group: Int[np.ndarray, " k"]
+    """The basin of each peak, numbered from 0."""
+    owner: Int[np.ndarray, " m"]
+    """The basin of each component of `start` but the last."""
+    frame: Frame
+    start: NormalMixture
+    """In the frame: wide normals about peaks of every basin, and one over all of them."""
+
+    @property
+    def count(self) -> int:
+        """How many basins there are."""
+        return int(self.group.max()) + 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether the search ended well before its limit: else there may be any number of other basins."""
+        return self.count <= MOST
+
+    def of(self, x: Float[Array, "n dim"]) -> Int[np.ndarray, " n"]:
+        """Return the basin of each point."""
+        return self.owner[np.asarray(_likeliest(self.frame, self.start, x))]
+
+
+def find_basins(target: Target, peaks: Peaks) -> Basins:
+    """Join the peaks between which the density does not dip, and build the law over them."""
+    k = len(peaks.points)
+    first, second = np.triu_indices(k, 1)
+    linked = np.eye(k, dtype=bool)
+    lowest = _between(target, peaks.points[first], peaks.points[second])
+    joined = lowest >= np.minimum(peaks.log_densities[first], peaks.log_densities[second]) - VALLEY
+    linked[first[joined], second[joined]] = linked[second[joined], first[joined]] = True
+    group = _connected(linked)
+    chosen = _representatives(group, MAX_MODES if target.dim <= LOW_DIM else FEW_PEAKS)
+    some = Peaks(*(each[chosen] for each in peaks))
+    return Basins(peaks, group, group[chosen], *_start(some))
+
+
+def unlinked(
+    target: Target, peaks: Peaks, x: Float[np.ndarray, "n dim"], value: Float[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Return which points are parted by a valley from all of the peaks nearest to them.
+
+    Points next to one that was looked at are not looked at themselves: of each hill, one is enough.
+    """
+    usable = np.isfinite(value) & np.isfinite(x).all(axis=1)
+    # Quantiles, since a walk may have run away.
+    low, high = np.quantile(np.vstack([peaks.points, x[usable]]), [0.05, 0.95], axis=0)
+    spread = high - low + 1e-12
+    near = 1e-2 * spread + 1e-3 * np.abs(x) + 1e-8
+    kept: list[int] = []
+    for i in np.flatnonzero(usable):
+        others = np.vstack([peaks.points, x[kept]])
+        if not (np.abs(others - x[i]) < near[i]).all(axis=1).any():
+            kept.append(int(i))
+        if len(kept) == MAX_MODES:
+            break
+    found = np.zeros(len(x), bool)
+    if not kept:
+        return found
+    rows = np.resize(kept, MAX_MODES)
+    distance = np.sum(((x[rows, None] - peaks.points[None]) / spread) ** 2, axis=2)
+    nearest = np.argsort(distance, axis=1)[:, np.arange(NEAREST) % len(peaks.points)]
+    lowest = _between(target, np.repeat(x[rows], NEAREST, axis=0), peaks.points[nearest.ravel()])
+    ends = np.minimum(value[rows, None], peaks.log_densities[nearest])
+    found[rows] = ~(lowest.reshape(nearest.shape) >= ends - VALLEY).any(axis=1)
+    return found
+
+
+def _between(target: Target, one: np.ndarray, other: np.ndarray) -> Float[np.ndarray, " n"]:
+    """Return the lowest log density on the way from each row of `one` to that of `other`."""
+    shares = np.linspace(0.0, 1.0, POINTS + 2)[1:-1, None]
+    found = []
+    for start in range(0, len(one), LINES):
+        rows = np.minimum(np.arange(start, start + LINES), len(one) - 1)
+        lines = (1.0 - shares) * one[rows, None] + shares * other[rows, None]
+        found.append(np.asarray(_lowest(target, _put(lines)), np.float64))
+    return np.concatenate([*found, np.zeros(0)])[: len(one)]
+
+
+def join(one: Peaks, other: Peaks) -> Peaks:
+    """Return the peaks of both, those found twice once."""
+    spread = np.std(np.vstack([one.points, other.points]), axis=0) + 1e-12
+    near = 1e-2 * spread + 1e-3 * np.abs(other.points)[:, None] + 1e-8
+    known = (np.abs(other.points[:, None] - one.points[None]) < near).all(axis=2).any(axis=1)
+    return Peaks(*(np.concatenate([a, b[~known]])[:MAX_MODES] for a, b in zip(one, other, strict=True)))
+
+
+def _connected(linked: Bool[np.ndarray, "k k"]) -> Int[np.ndarray, " k"]:
+    """Return the connected component of each row, numbered in order of appearance."""
+    group = np.arange(len(linked))
+    while True:
+        # Every peak takes the lowest number among its neighbours until nothing changes.
+        lower = np.where(linked, group[None, :], len(group)).min(axis=1)
+        if (lower == group).all():
+            return np.unique(group, return_inverse=True)[1]
+        group = lower
+
+
+def _representatives(group: Int[np.ndarray, " k"], limit: int) -> Int[np.ndarray, " m"]:
+    """Return the first peak of every basin, then others, up to the limit: more cost more than they cover."""
+    first = np.unique(group, return_index=True)[1]
+    others = np.setdiff1d(np.arange(len(group)), first)
+    return np.concatenate([first, others[: max(limit - len(first), 0)]])
+
+
+def _start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
+    points, factors = peaks.points, peaks.choleskys
+    centre = points.mean(axis=0)
+    scale = np.sqrt(np.mean(np.sum(factors**2, axis=2), axis=0) + np.var(points, axis=0))
+    mass = peaks.log_densities + np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    # A curvature at a point is a poor guess of a mass: no peak gets less than e^-4 of the largest.
+    weights = np.exp(np.clip(mass - mass.max(), -4.0, 0.0))
+    weights = np.append((1.0 - WIDE_SHARE) * weights / weights.sum(), WIDE_SHARE)
+    dim = len(centre)
+    means = np.vstack([(points - centre) / scale, np.zeros(dim)])
+    choleskys = np.concatenate([WIDER * factors / scale[:, None], WIDEST * np.eye(dim)[None]])
+    straight = (centre, scale, np.zeros(dim), np.zeros(dim), np.eye(dim))
+    return Frame(*map(_put, straight)), NormalMixture(*map(_put, (weights, means, choleskys)))
+
+
+def _put(values: np.ndarray) -> Array:
+    return jax.device_put(values.astype(_dtype()))
+
+
+def _dtype():
+    return jax.dtypes.canonicalize_dtype(float)
+
+
+@eqx.filter_jit
+def _lowest(target: Target, points: Float[Array, "pairs m dim"]) -> Float[Array, " pairs"]:
+    return jax.lax.map(lambda line: jnp.min(jax.vmap(target.log_density)(line)), points)
+
+
+@eqx.filter_jit
+def _likeliest(frame: Frame, start: NormalMixture, x: Float[Array, "n dim"]) -> Int[Array, " n"]:
+    """Return the component of each point; the wide one, which is the last, owns none."""
+
+    def one(point):
+        return jnp.argmax(start.component_log_densities(frame.inverse(point))[:-1])
+
+    return jax.lax.map(one, x, batch_size=2048)

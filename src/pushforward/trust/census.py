@@ -1,0 +1,82 @@
+"""The census: which basins the target has and how much mass each holds, found without the sampler."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.checks import check_key
+from pushforward.frame import InFrame
+from pushforward.training.scout import Peaks, climb, scout, uphill
+from pushforward.training.smc import teach
+from pushforward.trust.basins import Basins, find_basins, join, unlinked
+from pushforward.trust.settings import CheckSettings
+
+CLIMB_STEPS = 300
+MODERATE_DIM = 16
+CLIMBERS = 512
+"""Draws from which walks set out uphill: as many as the scouts, so that no other program is compiled."""
+
+
+@dataclass(frozen=True)
+class Census:
+    """Basins of a target and, where there are several, independent estimates of their masses.
+
+    It depends on the target alone, so that one census may serve many checks: `check(..., census=census)`.
+    """
+
+    target: Target
+    basins: Basins
+    weights: Float[np.ndarray, "repeats k"] | None
+    """Share of each basin in each repeat of tempered particles; `None` where there is one basin."""
+    log_z: Float[np.ndarray, " repeats"] | None
+
+    @staticmethod
+    def take(key: Key[Array, ""], target: Target, settings: CheckSettings | None = None) -> "Census":
+        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find.
+
+        **Arguments:**
+
+        - `key`: a typed key.
+        - `target`: the density.
+        - `settings`: particles and repeats.
+        """
+        check_key(key)
+        key_scout, key_weigh = jax.random.split(key)
+        return _weigh(key_weigh, target, scout(key_scout, target), settings or CheckSettings())
+
+    def extended(
+        self, key: Key[Array, ""], draws: Float[np.ndarray, "n dim"], settings: CheckSettings
+    ) -> "Census":
+        """Return a census that also knows the basins above the draws: scouts may have missed some."""
+        starts = draws[np.linspace(0, len(draws) - 1, CLIMBERS).astype(int)]
+        typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
+        steps = jax.device_put(np.full((CLIMBERS, 1), typical, draws.dtype))
+        ends = uphill(self.target, jax.device_put(starts), steps, CLIMB_STEPS)
+        x, value = (np.asarray(each, np.float64) for each in ends)
+        strangers = unlinked(self.target, self.basins.peaks, x, value)
+        if not strangers.any():
+            return self
+        again = np.resize(x[strangers], x.shape).astype(draws.dtype)
+        found = climb(self.target, jax.device_put(again), steps)
+        if found is None:
+            return self
+        return _weigh(key, self.target, join(self.basins.peaks, found), settings)
+
+
+def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSettings) -> Census:
+    """Carry particles from the law over all peaks to the target, several times, and count."""
+    basins = find_basins(target, peaks)
+    if basins.count == 1 or not basins.complete:
+        return Census(target, basins, None, None)
+    inside, weights, log_z = InFrame(target, basins.frame), [], []
+    # Where a sweep is dear, fewer particles: their spread over repeats goes into the error all the same.
+    num_particles = settings.num_particles if target.dim <= MODERATE_DIM else settings.num_particles // 2
+    for each in jax.random.split(key, settings.census_repeats):
+        found = teach(each, inside, basins.start, num_particles=num_particles, num_snapshots=1)
+        x = jax.vmap(basins.frame)(found.draws)
+        weights.append(np.bincount(basins.of(x), minlength=basins.count) / len(x))
+        log_z.append(found.log_z)
+    return Census(target, basins, np.stack(weights), np.array(log_z))

@@ -1,0 +1,158 @@
+"""`check`: whether draws can be trusted to come from a target."""
+
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward.base import Target
+from pushforward.checks import check_key
+from pushforward.trust.census import Census
+from pushforward.trust.coordinates import choose_frame, look, within
+from pushforward.trust.duplicates import duplicates_line, find_repeats
+from pushforward.trust.energies import energies_line
+from pushforward.trust.goodness import goodness_line
+from pushforward.trust.importance import has_density, importance_line
+from pushforward.trust.independence import INDEPENDENT, Rows, independent_rows
+from pushforward.trust.inputs import SAMPLER, Handed, check_rows, gather
+from pushforward.trust.line import Line
+from pushforward.trust.modes import modes_line
+from pushforward.trust.moves import Refined, moves_line, refine
+from pushforward.trust.reference import reference_lines
+from pushforward.trust.report import Pictures, Report
+from pushforward.trust.settings import LEAST_DRAWS, CheckSettings
+from pushforward.trust.stein import stein_line
+from pushforward.trust.support import hopeless, support_line, usable_rows
+
+MOST_ROWS = 200_000
+"""Of a longer array only the first rows are looked at."""
+
+KEPT = 2000
+"""Draws kept for the plots."""
+
+
+def check(
+    key: Key[Array, ""],
+    sampler: Any,
+    target: Target,
+    *,
+    reference: Any = None,
+    census: Census | None = None,
+    settings: CheckSettings | None = None,
+) -> Report:
+    """Judge draws against a target known only through its log density.
+
+    Several lines of evidence, each a test with its null distribution or a fixed tolerance, share one error
+    rate: an exact sampler gets a verdict other than `trust` in at most 5 % of checks. What no line can see:
+    modes too narrow or too far for the scouts, and errors below what `num_draws` draws resolve.
+
+    **Arguments:**
+
+    - `key`: a typed key.
+    - `sampler`: a `Sampler`, any function `sample(key, n)`, or an array of draws `(n, dim)` from elsewhere.
+        The rows of an array are taken as a chain's, in order: where they are autocorrelated, only as many
+        as are worth independent draws are judged.
+    - `target`: the density that the draws are said to have.
+    - `reference`: draws to be trusted, `(m, dim)`, for two-sample tests; independent, or thinned to be so.
+    - `census`: that of an earlier check of the same target, made by `Census.take`. It depends on the
+        target alone, so many samplers may share one.
+    - `settings`: how hard to look.
+    """
+    started = time.monotonic()
+    check_key(key)
+    if not isinstance(target, Target):
+        raise TypeError(
+            f"`target` must be a Target; got {type(target).__name__}. "
+            "Wrap a plain function with `Target.from_log_density(fn, dim=...)`."
+        )
+    settings = settings or CheckSettings()
+    if census is not None and (census.target.dim, census.target.name) != (target.dim, target.name):
+        raise ValueError(
+            f"`census` must be of the target that is checked, {target.name!r}; it is of "
+            f"{census.target.name!r}. Take one with `Census.take(key, target)`."
+        )
+    if reference is not None:
+        reference = check_rows(reference, "reference", target.dim)
+        if not np.isfinite(reference).all():
+            raise ValueError("`reference` must be finite; some of its rows are not.")
+    key_draws, key_rest = jax.random.split(key)
+    handed = gather(key_draws, sampler, target, settings.num_draws)
+    lines, pictures, judged = _judge(key_rest, sampler, target, handed, reference, census, settings)
+    return Report(
+        target=target.name,
+        kind=handed.kind,
+        num_draws=len(handed.draws),
+        num_judged=judged,
+        level=settings.level,
+        lines=tuple(lines),
+        seconds=time.monotonic() - started,
+        pictures=pictures,
+    )
+
+
+def _judge(
+    key: Key[Array, ""],
+    sampler: Any,
+    target: Target,
+    handed: Handed,
+    reference: Any,
+    census: Census | None,
+    settings: CheckSettings,
+) -> tuple[list[Line], Pictures | None, int]:
+    keys = iter(jax.random.split(key, 8))
+    draws = handed.draws[:MOST_ROWS]
+    usable = usable_rows(draws, target)
+    lines = [support_line(draws, usable)]
+    if hopeless(lines[0]):
+        return lines, None, 0
+    draws = draws[usable]
+    repeats = find_repeats(draws)
+    lines.append(duplicates_line(draws, handed.spare, repeats))
+    kept = draws if repeats.rejections else draws[repeats.first]
+    rows = independent_rows(kept, settings.num_draws) if handed.kind != SAMPLER else Rows(kept, 1.0, 1)
+    if rows.time > INDEPENDENT or len(rows.draws) < LEAST_DRAWS:
+        lines.append(_dependence_line(len(kept), rows))
+    judged = rows.draws
+    if len(judged) < LEAST_DRAWS // 2:
+        return lines, None, len(judged)
+    # Coordinates and step from other draws, where there are others: then nothing is used twice.
+    spare = judged if handed.spare is None else handed.spare[usable_rows(handed.spare, target)]
+    frame = choose_frame(spare)
+    view = look(target, frame, jax.device_put(judged))
+    pilot = within(frame, jax.device_put(spare[: settings.num_chains]))
+    refined = refine(next(keys), view, pilot, settings)
+    lines += [
+        stein_line(view),
+        goodness_line(next(keys), view, settings),
+        moves_line(next(keys), refined, frame, settings),
+        energies_line(next(keys), refined, settings),
+    ]
+    census = census or Census.take(next(keys), target, settings)
+    lines.append(modes_line(judged, census.extended(next(keys), judged, settings)))
+    if has_density(sampler):
+        lines.append(importance_line(next(keys), sampler, target, settings.num_draws))
+    if reference is not None:
+        lines += reference_lines(next(keys), judged, reference, frame, settings)
+    return lines, _pictures(refined), len(judged)
+
+
+def _dependence_line(n: int, rows: Rows) -> Line:
+    worth = n / max(rows.time, 1.0)
+    return Line(
+        name="dependence",
+        title="Draws depend on each other",
+        statistic=rows.time,
+        measure="autocorrelation time, in draws",
+        null=f"1 for independent draws, at most {INDEPENDENT} by chance",
+        breached=len(rows.draws) < LEAST_DRAWS,
+        found=f"{n:,} draws are worth {worth:,.0f}; every {rows.stride}th was judged.",
+        advice="Too few draws to tell much: run the chain longer.",
+        details={"time": rows.time, "effective": worth, "stride": rows.stride},
+    )
+
+
+def _pictures(refined: Refined) -> Pictures:
+    before, after = (np.asarray(a)[:KEPT] for a in (refined.before, refined.after))
+    return Pictures(before, after, refined.energy_before[:KEPT], refined.energy_after[:KEPT])

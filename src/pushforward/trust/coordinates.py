@@ -1,0 +1,90 @@
+"""Coordinates in which the draws are roughly standard, and what the target says of them there.
+
+A Stein identity holds in every coordinate system, so one is chosen in which no tail is heavy (the frame's
+bend) and no direction wide: then averages are close to normal, and units do not matter.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pushforward.base import Target
+from pushforward.frame import Frame, InFrame, unbent
+from pushforward.training.affine import frame_from_draws
+
+ENOUGH = 20
+"""Draws per coordinate from which a covariance is worth whitening by."""
+
+SOFT = 3.0
+"""Where bounded coordinates saturate, in standard deviations."""
+
+
+class View(NamedTuple):
+    """The draws in a frame, with the target's score and log density at each."""
+
+    target: InFrame
+    x: Float[Array, "n dim"]
+    u: Float[Array, "n dim"]
+    score: Float[Array, "n dim"]
+    """Of the target in the frame."""
+    log_density: Float[Array, " n"]
+    """Of the target outside it: minus the energy."""
+
+
+def choose_frame(draws: Float[np.ndarray, "n dim"]) -> Frame:
+    """Return a frame from the draws' quantiles, whitened where there are enough of them."""
+    frame = frame_from_draws(jax.device_put(draws))
+    if len(draws) >= ENOUGH * draws.shape[1]:
+        return frame
+    spread = jnp.sqrt(jnp.sum(frame.matrix**2, axis=1))
+    return Frame(frame.centre, frame.scale, frame.bend, frame.shift, jnp.diag(spread))
+
+
+def look(target: Target, frame: Frame, x: Float[Array, "n dim"]) -> View:
+    """Return the view of the draws `x` in `frame`."""
+    inside = InFrame(target, frame)
+    return View(inside, x, *_look(inside, x))
+
+
+@eqx.filter_jit
+def _look(inside: InFrame, x: Float[Array, "n dim"]):
+    u = jax.vmap(inside.frame.inverse)(x)
+
+    def one(point):
+        value, slope = jax.value_and_grad(inside.log_density)(point)
+        return slope, value - inside.frame.log_det(point)
+
+    return (u, *jax.vmap(one)(u))
+
+
+@eqx.filter_jit
+def log_densities(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    """Return the log density of each draw."""
+    return jax.vmap(target.log_density)(x)
+
+
+@eqx.filter_jit
+def within(frame: Frame, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    """Return the points in the frame."""
+    return jax.vmap(frame.inverse)(x)
+
+
+@eqx.filter_jit
+def outside(frame: Frame, u: Float[Array, "n dim"]) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+    """Return the points of the frame in the target's own coordinates, and `log |det dx/du|` at each."""
+    return jax.vmap(frame)(u), jax.vmap(frame.log_det)(u)
+
+
+@eqx.filter_jit
+def bounded(frame: Frame, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    """Return each coordinate by itself: unbent, standardised, and soft-clipped at `SOFT`.
+
+    Means and spreads of these exist whatever the tails, and speak of one named coordinate each.
+    """
+    v = unbent((x - frame.centre) / frame.scale, frame.bend) - frame.shift
+    spread = jnp.sqrt(jnp.sum(frame.matrix**2, axis=1))
+    return SOFT * jnp.tanh(v / spread / SOFT)

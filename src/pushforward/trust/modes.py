@@ -1,0 +1,99 @@
+"""Mode census: basins that the sampler misses, and basins that it gives the wrong mass."""
+
+import jax
+import numpy as np
+from scipy import stats
+
+from pushforward.trust.census import Census
+from pushforward.trust.line import Line
+
+TOLERANCE = 0.1
+"""A mass wrong by less than this share of it is let pass: particles are no better than that at times."""
+
+MISSED = 0.1
+"""A basin with less than this share of its mass counts as missed."""
+
+GRAVE = 0.1
+NAME, TITLE = "modes", "Mode census"
+
+
+def modes_line(draws: np.ndarray, census: Census) -> Line:
+    """Return the test that every basin holds the draws that its mass deserves.
+
+    The mass `w` of a basin is the mean over repeats of tempered particles; its error is the larger of the
+    basin's own spread over repeats and what the spread of all basins together makes likely. The excess of
+    `|share - w|` over a tenth of `min(w, 1 - w)`, in standard errors, follows at most Student's t.
+    """
+    basins, weights = census.basins, census.weights
+    if weights is None:
+        return _without_weights(census)
+    repeats, count = weights.shape
+    w = weights.mean(axis=0)
+    shares = np.bincount(basins.of(jax.device_put(draws)), minlength=count) / len(draws)
+    binomial = np.maximum(w * (1.0 - w), 1e-12)
+    own = weights.var(axis=0, ddof=1) / repeats
+    pooled = np.sum(own) / np.sum(binomial) * binomial
+    both = np.maximum(shares * (1.0 - shares), binomial) / len(draws)
+    error = np.sqrt(np.maximum(own, pooled) + both)
+    excess = np.maximum(np.abs(shares - w) - TOLERANCE * np.minimum(w, 1.0 - w), 0.0) / error
+    # Two basins say one thing: what one lacks, the other has.
+    tests, freedom = count - 1, (repeats - 1) * (count - 1)
+    p_value = min(1.0, 2.0 * tests * float(stats.t.sf(excess.max(), freedom)))
+    missed = np.flatnonzero((shares < MISSED * w) & (excess > 2.0))
+    wrong = 0.5 * float(np.abs(shares - w).sum())
+    worst = int(np.argmax(excess)) if excess.any() else int(np.argmax(np.abs(shares - w)))
+    words = (
+        f"{count} basins; mass in the wrong one: {wrong:.1%}. Farthest off: the basin at "
+        f"{_place(census, worst)} has {shares[worst]:.1%} of the draws and {w[worst]:.1%} "
+        f"+- {error[worst]:.1%} of the mass."
+    )
+    if len(missed):
+        words += f" Missed: {len(missed)}, with {w[missed].sum():.1%} of the mass."
+    return Line(
+        name=NAME,
+        title=TITLE,
+        statistic=float(excess.max()),
+        measure=f"largest excess of {count} basins, in standard errors",
+        null=f"at most t with {freedom} degrees of freedom, Bonferroni; {TOLERANCE:.0%} tolerated",
+        p_value=p_value,
+        grave=wrong > GRAVE or len(missed) > 0,
+        found=words,
+        advice="Modes are missed or weighed wrongly, which short chains cannot mend: train again.",
+        details={
+            "basins": [
+                {"at": _point(census, k).tolist(), "mass": w[k], "error": error[k], "share": shares[k]}
+                for k in range(count)
+            ],
+            "wrong_mass": wrong,
+            "log_z": census.log_z.mean() if census.log_z is not None else None,
+        },
+    )
+
+
+def _without_weights(census: Census) -> Line:
+    one = census.basins.count == 1
+    found = (
+        f"Scouts and climbers found one basin, at {_place(census, 0)}."
+        if one
+        else f"At least {census.basins.count} basins: too many to weigh them one by one."
+    )
+    return Line(
+        name=NAME,
+        title=TITLE,
+        statistic=float(census.basins.count),
+        measure="basins found",
+        null="none: there is nothing to compare",
+        found=found,
+        advice="A mode too narrow for the scouts stays unseen; if you know of one, start chains there.",
+        details={"at_least": census.basins.count},
+    )
+
+
+def _point(census: Census, basin: int) -> np.ndarray:
+    return census.basins.peaks.points[census.basins.group == basin][0]
+
+
+def _place(census: Census, basin: int) -> str:
+    point = _point(census, basin)
+    shown = ", ".join(f"{value:.3g}" for value in point[:4])
+    return f"({shown}{', ...' if len(point) > 4 else ''})"

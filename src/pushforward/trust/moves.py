@@ -1,0 +1,108 @@
+"""Does anything move when Markov chains set out from the draws? Then it was wrong by at least that much."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy import stats
+
+from pushforward.frame import Frame
+from pushforward.trust.coordinates import View, bounded, outside
+from pushforward.trust.flips import flip_test
+from pushforward.trust.line import Line
+from pushforward.trust.settings import CheckSettings
+from pushforward.trust.walk import short_chains
+
+GRAVE = 0.2
+MANY = 60
+"""Up to this dimension products of two coordinates are watched as well."""
+
+
+class Refined(NamedTuple):
+    """Draws and what became of each of them."""
+
+    before: Float[Array, "n dim"]
+    after: Float[Array, "n dim"]
+    energy_before: Float[np.ndarray, " n"]
+    energy_after: Float[np.ndarray, " n"]
+    acceptance: float
+    num_steps: int
+
+
+def refine(key: Key[Array, ""], view: View, pilot: Float[Array, "m dim"], settings: CheckSettings) -> Refined:
+    """Run the short chains, in the view's frame; `pilot` are points of it to choose the step on."""
+    rows = slice(0, min(settings.num_chains, view.u.shape[0]))
+    u = view.u[rows]
+    walked = short_chains(key, view.target, u, settings.chain_steps, pilot)
+    after, log_det = outside(view.target.frame, walked.u)
+    return Refined(
+        before=view.x[rows],
+        after=after,
+        energy_before=-np.asarray(view.log_density[rows], np.float64),
+        energy_after=-np.asarray(walked.log_density - log_det, np.float64),
+        acceptance=walked.acceptance,
+        num_steps=settings.chain_steps,
+    )
+
+
+def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: CheckSettings) -> Line:
+    """Return the test that no functional moves: means, spreads, products of coordinates, the energy."""
+    before, after = (bounded(frame, x) for x in (refined.before, refined.after))
+    names, differences = _functionals(before, after, refined)
+    found = flip_test(key, differences, settings.num_bootstraps)
+    worst = int(np.argmax(np.abs(found.t)))
+    bounds = error_bounds(refined)
+    means, sds = np.array(bounds["mean"]), np.array(bounds["sd"])
+    i, j = int(np.argmax(means)), int(np.argmax(sds))
+    words = f"Moves most: {names[worst]} (t = {found.t[worst]:+.1f})."
+    if max(means[i], sds[j]) > 0:
+        words += f" Wrong by at least: mean of x[{i}] {means[i]:.2f} sd, sd of x[{j}] {sds[j]:.0%}."
+    return Line(
+        name="moves",
+        title=f"{refined.num_steps} steps of MALA from the draws",
+        statistic=float(np.abs(found.t).max()),
+        measure=f"largest |t| of {len(names):,} paired differences",
+        null=f"{settings.num_bootstraps:,} flips of sign, {len(refined.before):,} chains",
+        p_value=found.p_value,
+        grave=bool(max(means[i], sds[j]) > GRAVE),
+        found=words,
+        advice="Refining by MALA moves the draws: use the refined ones, or train longer.",
+        details={"acceptance": refined.acceptance, "at_least": bounds, "worst": names[worst]},
+    )
+
+
+def _functionals(before, after, refined: Refined) -> tuple[list[str], Float[Array, "n h"]]:
+    dim = before.shape[1]
+    rows, columns = np.triu_indices(dim, 1) if dim <= MANY else (np.zeros(0, int), np.zeros(0, int))
+
+    def parts(v, energy):
+        products = v[:, rows] * v[:, columns]
+        return jnp.concatenate([v, v**2, products, energy], axis=1)
+
+    # Ranks, since an energy can be as heavy-tailed as it likes.
+    pooled = np.concatenate([refined.energy_before, refined.energy_after])
+    ranks = stats.rankdata(pooled) / len(pooled)
+    energies = jax.device_put(ranks.astype(before.dtype).reshape(2, -1, 1))
+    names = [f"mean of x[{i}]" for i in range(dim)] + [f"spread of x[{i}]" for i in range(dim)]
+    names += [f"x[{i}] times x[{j}]" for i, j in zip(rows, columns, strict=True)] + ["energy"]
+    return names, parts(after, energies[1]) - parts(before, energies[0])
+
+
+def error_bounds(refined: Refined, level: float = 0.05) -> dict[str, list[float]]:
+    """Return lower bounds on the error of each mean, in sd, and of each sd, as a share; 0 where none shows.
+
+    Chains move towards the target and no farther, so that what moved was off by at least the move. All
+    bounds hold at once with the chance `1 - level` (Bonferroni).
+    """
+    x, y = (np.asarray(a, np.float64) for a in (refined.before, refined.after))
+    n, dim = x.shape
+    times = float(stats.norm.isf(level / (4 * dim)))
+    sd = x.std(axis=0) + 1e-300
+    shift = (y - x) / sd
+    means = np.abs(shift.mean(axis=0)) - times * shift.std(axis=0) / np.sqrt(n)
+    squares = ((y - y.mean(axis=0)) ** 2 - (x - x.mean(axis=0)) ** 2) / sd**2
+    spreads = np.abs(np.sqrt(np.maximum(1.0 + squares.mean(axis=0), 0.0)) - 1.0)
+    spreads -= 0.5 * times * squares.std(axis=0) / np.sqrt(n)
+    return {"mean": np.maximum(means, 0.0).tolist(), "sd": np.maximum(spreads, 0.0).tolist()}

@@ -1,0 +1,118 @@
+"""With draws that are to be trusted: two-sample tests, and a distance beside its floor."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy import stats
+from scipy.spatial.distance import pdist
+
+from pushforward.frame import Frame
+from pushforward.kernels import RBF
+from pushforward.metrics import sliced_w2
+from pushforward.trust.coordinates import bounded
+from pushforward.trust.line import Line
+from pushforward.trust.settings import CheckSettings
+
+SCALES = (0.25, 0.5, 1.0, 2.0)
+"""Bandwidths, in typical distances of the reference."""
+
+GRAVE = 0.2
+
+
+def reference_lines(
+    key: Key[Array, ""],
+    draws: Float[np.ndarray, "n dim"],
+    reference: Float[np.ndarray, "m dim"],
+    frame: Frame,
+    settings: CheckSettings,
+) -> list[Line]:
+    """Return a kernel two-sample test and one of each coordinate's mean and spread."""
+    key_rows, key_kernel, key_floor = jax.random.split(key, 3)
+    x, y = (np.asarray(bounded(frame, jax.device_put(a))) for a in (draws, reference))
+    return [_kernel(key_rows, key_kernel, key_floor, x, y, settings), _moments(x, y)]
+
+
+def _moments(x: np.ndarray, y: np.ndarray) -> Line:
+    """Compare means and spreads of bounded coordinates by Welch's z, Sidak over all."""
+    both = [np.hstack([a, (a - y.mean(axis=0)) ** 2]).astype(np.float64) for a in (x, y)]
+    gap = both[0].mean(axis=0) - both[1].mean(axis=0)
+    error = np.sqrt(sum(a.var(axis=0) / len(a) for a in both)) + 1e-300
+    z, dim = gap / error, x.shape[1]
+    effect = np.abs(gap) / (both[1].std(axis=0) + 1e-300)
+    worst = int(np.argmax(np.abs(z)))
+    what = f"{'mean' if worst < dim else 'spread'} of x[{worst % dim}]"
+    log_right = 2 * dim * np.log1p(-min(2.0 * stats.norm.sf(abs(z[worst])), 1.0 - 1e-16))
+    return Line(
+        name="reference moments",
+        title="Means and spreads against the reference",
+        statistic=float(abs(z[worst])),
+        measure=f"largest |z| of {2 * dim}",
+        null=f"normal, Sidak over {2 * dim}",
+        p_value=float(np.clip(-np.expm1(log_right), 0.0, 1.0)),
+        grave=bool(effect[worst] > GRAVE),
+        found=f"Farthest off: {what}, by {effect[worst]:.2f} sd (z = {z[worst]:+.1f}).",
+        advice="If the reference can be trusted, the sampler cannot: train longer or refine.",
+        details={"z": z.tolist()},
+    )
+
+
+def _kernel(key_rows, key_signs, key_floor, x: np.ndarray, y: np.ndarray, settings: CheckSettings) -> Line:
+    """Compare equally many of both sides by MMD over several bandwidths, its null by changing places."""
+    m = min(len(x), len(y), settings.ksd_draws // 2)
+    keys = jax.random.split(key_rows)
+    some = [a[np.asarray(jax.random.permutation(k, len(a)))[:m]] for k, a in zip(keys, (x, y), strict=True)]
+    typical = float(np.median(pdist(some[1][:500]))) + 1e-12
+    widths = jax.device_put((typical * np.array(SCALES)).astype(x.dtype))
+    rows = jax.device_put(np.vstack(some))
+    found, copies = (
+        np.asarray(a, np.float64) for a in _mmd(key_signs, rows, widths, settings.num_bootstraps)
+    )
+    spread = copies.std(axis=1) + 1e-300
+    value, under_null = (found / spread).max(), (copies / spread[:, None]).max(axis=0)
+    distance, floor = _sliced(key_floor, *some)
+    return Line(
+        name="reference",
+        title="Two samples: draws and reference",
+        statistic=float(value),
+        measure=f"largest of {len(SCALES)} standardised MMDs",
+        null=f"{len(under_null):,} exchanges, {m:,} draws a side",
+        p_value=float((1.0 + np.sum(under_null >= value)) / (1.0 + len(under_null))),
+        grave=distance > 2.0 * floor,
+        found=f"Sliced W2 in bounded coordinates: {distance:.4f}, {distance / floor:.2f} times its floor.",
+        advice="If the reference can be trusted, the sampler cannot: look at where the two differ.",
+        details={"sliced_w2": distance, "floor": floor, "mmd": found.tolist()},
+    )
+
+
+def _sliced(key, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return the distance and its floor: that of two halves of both sides shuffled together."""
+    key_shuffle, key_directions = jax.random.split(key)
+    pooled = np.vstack([x, y])
+    pooled = pooled[np.asarray(jax.random.permutation(key_shuffle, len(pooled)))]
+    sides = (x, y), (pooled[: len(x)], pooled[len(x) :])
+    distance, floor = (float(sliced_w2(key_directions, *map(jax.device_put, pair))) for pair in sides)
+    return distance, max(floor, 1e-12)
+
+
+@eqx.filter_jit
+def _mmd(
+    key: Key[Array, ""], rows: Float[Array, "m dim"], widths: Float[Array, " k"], num_copies: int
+) -> tuple[Float[Array, " k"], Float[Array, "k b"]]:
+    """Return `1/m^2 sum e_i e_j k(i, j)` with signs `e` as they are, and with sides exchanged at random."""
+    m = rows.shape[0]
+    half = m // 2
+    sides = jnp.where(jnp.arange(m) < half, 1.0, -1.0).astype(rows.dtype)
+    keys = jax.random.split(key, num_copies)
+    # Shuffled, so that both sides keep their size: then the test is exact.
+    shuffled = jax.vmap(lambda k: sides[jax.random.permutation(k, m)])(keys).T
+    signs = jnp.concatenate([sides[:, None], shuffled], axis=1)
+
+    def one(width):
+        table = RBF(width).gram(rows, rows)
+        table = table - jnp.diag(jnp.diagonal(table))
+        values = jnp.sum(signs * (table @ signs), axis=0) / half**2
+        return values[0] - jnp.mean(values[1:]), values[1:] - jnp.mean(values[1:])
+
+    return jax.lax.map(one, widths)

@@ -1,0 +1,87 @@
+"""Stein identities, coordinate by coordinate and pair by pair: where and how a sampler is off."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from pushforward.trust.coordinates import SOFT, View
+from pushforward.trust.line import Line
+
+KINDS = ("location", "scale", "skewness", "tails")
+CARRIED_BY = 100.0
+"""An average carried by fewer draws than this is not normal, and is left out."""
+
+GRAVE = 0.2
+WORST = 5
+
+
+def stein_line(view: View) -> Line:
+    """Return the test of `E[f s_i + df/du_i] = 0`, which holds for every smooth bounded `f` of exact draws.
+
+    With `v = 3 tanh(u / 3)` the functions are Hermite's polynomials `1, v_i, v_i^2 - 1, v_i^3 - 3 v_i` for
+    the location, scale, skewness and tails of each coordinate, and `v_j` with `j != i` for each pair. The
+    largest |z| of all is compared with the normal law, Sidak-corrected. The effect is the step
+    `mean / mean of squares`: how far, in standard deviations, draws would have to move along `f`.
+    """
+    u, s = (np.asarray(a, np.float64) for a in (view.u, view.score))
+    n, dim = u.shape
+    blocks = [_moments(_hermite(u, s, k)) for k in range(len(KINDS))]
+    names = [f"{kind} of x[{i}]" for kind in KINDS for i in range(dim)]
+    pairs = ~np.eye(dim, dtype=bool)
+    blocks.append(np.stack([table[pairs] for table in _pair_moments(u, s)]))
+    names += [f"x[{j}] against x[{i}]" for j, i in np.argwhere(pairs)]
+    first, second, third, fourth = np.concatenate(blocks, axis=1)
+    carried = n * second**2 / np.maximum(fourth, 1e-300)
+    usable = (carried >= CARRIED_BY) & (second > 0)
+    z = np.where(usable, _studentised(first, second, third, n), 0.0)
+    tests = max(int(usable.sum()), 1)
+    largest = float(np.abs(z).max())
+    # log1p and expm1 keep the digits of p-values far below the rounding of 1 - p.
+    p_value = float(-np.expm1(tests * np.log1p(-min(2.0 * stats.norm.sf(largest), 1.0 - 1e-16))))
+    effect = np.where(usable, np.abs(first) / np.maximum(second, 1e-300), 0.0)
+    order = np.argsort(-np.abs(z))[:WORST]
+    left_out = len(z) - int(usable.sum())
+    worst = int(order[0])
+    return Line(
+        name="stein",
+        title="Stein identities",
+        statistic=largest,
+        measure=f"largest |z| of {tests:,}",
+        null=f"normal, Sidak over {tests:,}" + (f"; {left_out} too heavy-tailed to test" if left_out else ""),
+        p_value=min(max(p_value, 0.0), 1.0),
+        grave=bool(effect[order][np.abs(z[order]) > 0.5 * largest].max(initial=0.0) > GRAVE),
+        found=f"Farthest off: {names[worst]}, by about {effect[worst]:.2f} sd (z = {z[worst]:+.1f}).",
+        advice="Look at that coordinate's marginal before and after refinement; train longer or refine.",
+        details={
+            "worst": [
+                {"identity": names[k], "z": float(z[k]), "effect": float(effect[k])} for k in map(int, order)
+            ],
+            "left_out": left_out,
+        },
+    )
+
+
+def _hermite(u: np.ndarray, s: np.ndarray, k: int) -> Float[np.ndarray, "n dim"]:
+    """Return `He_k(v) s + k He_(k-1)(v) v'`: the Stein operator of the k-th function, per coordinate."""
+    v = SOFT * np.tanh(u / SOFT)
+    slope = 1.0 - (v / SOFT) ** 2
+    polynomials = (np.ones_like(v), v, v**2 - 1.0, v**3 - 3.0 * v)
+    return polynomials[k] * s + (k * polynomials[k - 1] * slope if k else 0.0)
+
+
+def _moments(values: np.ndarray) -> np.ndarray:
+    return np.stack([np.mean(values**k, axis=0) for k in range(1, 5)])
+
+
+def _pair_moments(u: np.ndarray, s: np.ndarray) -> list[np.ndarray]:
+    """Return the moments of `v_j s_i` for every pair, as products of matrices."""
+    v = SOFT * np.tanh(u / SOFT)
+    return [(v**k).T @ (s**k) / len(v) for k in range(1, 5)]
+
+
+def _studentised(first: np.ndarray, second: np.ndarray, third: np.ndarray, n: int) -> np.ndarray:
+    """Return `mean / standard error`, with the skewness of a Student statistic taken out (Johnson 1978)."""
+    error = np.sqrt(second / n) + 1e-300
+    z = first / error
+    skew = third / np.maximum(second, 1e-300) ** 1.5 / np.sqrt(n)
+    return z + np.clip(skew, -0.1, 0.1) * (1.0 + 2.0 * np.clip(z, -10.0, 10.0) ** 2) / 6.0
