@@ -2,22 +2,18 @@
 
 import re
 
-import jax
-
 _STATUS = re.compile(r"(INTERNAL|UNKNOWN|RESOURCE_EXHAUSTED|UNAVAILABLE|ABORTED|CANCELLED|DATA_LOSS): ")
 
 
 def is_exhausted(error: BaseException) -> bool:
     """Whether an error says that memory ran out, rather than that something is wrong."""
-    if isinstance(error, MemoryError):
-        return True
-    return isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+    return isinstance(error, MemoryError) or (came_from_running(error) and "RESOURCE_EXHAUSTED" in str(error))
 
 
 def came_from_running(error: BaseException) -> bool:
     """Whether an error was raised by a program that ran, and not by a mistake in making it.
 
-    JAX raises what a callback raised as a `ValueError` that begins with a status of its runtime.
+    JAX raises some failures as a `ValueError` that begins with a status of its runtime.
     """
     if isinstance(error, RuntimeError | MemoryError):
         return True

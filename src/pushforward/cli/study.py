@@ -11,18 +11,21 @@ from pushforward.checks import check_choice
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import INTERRUPTED, CommandError
 
-STUDIES = {"two-d": "two_d", "spine": "spine"}
+STUDIES = {"two-d": "two_d", "spine": "spine", "trust": "trust", "covertype": "covertype", "hard": "hard"}
 """By name: the package under `studies` with its `PRESETS`, `plan` and `run`."""
 
 
 def study(
-    name: Annotated[str, typer.Argument(metavar="STUDY", help="two-d or spine.")],
+    name: Annotated[str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype or hard.")],
     preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (an hour), paper (a GPU).")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever is there.")] = False,
     targets: Annotated[str, typer.Option(help="Only these targets, with commas between.")] = "",
     methods: Annotated[str, typer.Option(help="Only these methods, with commas between.")] = "",
     steps: Annotated[int, typer.Option(help="Cut every training short; 0 for no cut.")] = 0,
+    data: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where a study's data are, if it needs any.")
+    ] = "",
     plan: Annotated[bool, typer.Option("--plan", help="Count rows and parameters; run nothing.")] = False,
 ) -> None:
     """Run a study row by row; rows already recorded are skipped, so it may be stopped at any time.
@@ -41,11 +44,18 @@ def study(
         settings = settings.replace(methods=tuple(methods.split(",")))
     if steps:
         settings = settings.replace(max_steps=steps)
+    if data:
+        if not hasattr(settings, "data"):
+            raise CommandError(f"`--data` is for studies that read data; {name} makes its own.")
+        settings = settings.replace(data=data)
     if plan:
         for line in chosen_study.plan(settings):
             stdout().print(line, markup=False, soft_wrap=True)
         return
+    # The folder is this machine's: whoever runs the command again has another.
     chosen = {"preset": preset, "targets": targets, "methods": methods, "steps": str(steps or "")}
+    if data:
+        chosen["data"] = "FOLDER"
     options = [f"--{option} {shlex.quote(value)}" for option, value in chosen.items() if value]
     command = " ".join(["pushforward study", name, *options])
     try:

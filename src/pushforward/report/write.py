@@ -4,13 +4,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pushforward.records import Header
+from pushforward.report.covertype import covertype
+from pushforward.report.hard import hard
 from pushforward.report.page import page, provenance
 from pushforward.report.results import Study, read_results
 from pushforward.report.section import Section, generic
 from pushforward.report.spine import spine
+from pushforward.report.trust import trust
 from pushforward.report.two_d import two_d
 
-SECTIONS: dict[str, Callable[[Study], Section]] = {"spine": spine, "two_d": two_d}
+SECTIONS: dict[str, Callable[[Study], Section]] = {
+    "covertype": covertype,
+    "hard": hard,
+    "spine": spine,
+    "trust": trust,
+    "two_d": two_d,
+}
 """Who tells which study; others are told by one plain table per metric."""
 
 

@@ -2,6 +2,8 @@
 
 from pushforward.targets.donut import Donut as Donut
 from pushforward.targets.donut import donut as donut
+from pushforward.targets.family import RandomTarget as RandomTarget
+from pushforward.targets.family import random_target as random_target
 from pushforward.targets.funnel import Funnel as Funnel
 from pushforward.targets.funnel import PublishedFunnel as PublishedFunnel
 from pushforward.targets.funnel import funnel as funnel
@@ -12,9 +14,16 @@ from pushforward.targets.gaussian import correlated_gaussian as correlated_gauss
 from pushforward.targets.gaussian import gaussian as gaussian
 from pushforward.targets.lattice import Phi4 as Phi4
 from pushforward.targets.lattice import phi4 as phi4
+from pushforward.targets.logistic import BayesianLogisticRegression as BayesianLogisticRegression
+from pushforward.targets.logistic_expansion import ExpandedLogistic as ExpandedLogistic
+from pushforward.targets.logistic_expansion import expand as expand
 from pushforward.targets.mixture import Mixture as Mixture
 from pushforward.targets.mixture import gmm40 as gmm40
 from pushforward.targets.mixture import mog2 as mog2
+from pushforward.targets.particles import DoubleWellParticles as DoubleWellParticles
+from pushforward.targets.particles import LennardJones as LennardJones
+from pushforward.targets.particles import dw4 as dw4
+from pushforward.targets.particles import lj13 as lj13
 from pushforward.targets.registry import TARGETS as TARGETS
 from pushforward.targets.registry import get as get
 from pushforward.targets.rezende import Ribbon as Ribbon
@@ -27,6 +36,11 @@ from pushforward.targets.student_t import StudentT as StudentT
 from pushforward.targets.student_t import StudentTMixture as StudentTMixture
 from pushforward.targets.student_t import student_t as student_t
 from pushforward.targets.student_t import student_t_mixture as student_t_mixture
+from pushforward.targets.tables import NormalLogistic as NormalLogistic
+from pushforward.targets.tables import breast_cancer as breast_cancer
+from pushforward.targets.tables import breast_cancer_hierarchical as breast_cancer_hierarchical
+from pushforward.targets.tables import breast_cancer_quadratic as breast_cancer_quadratic
+from pushforward.targets.tables import digits_3_8 as digits_3_8
 from pushforward.targets.tempered import Tempered as Tempered
 from pushforward.targets.warped import Warped as Warped
 from pushforward.targets.warped import banana as banana

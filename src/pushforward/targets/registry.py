@@ -11,14 +11,16 @@ from pushforward.targets.funnel import funnel, funnel_nd, published_funnel
 from pushforward.targets.gaussian import Gaussian, correlated_gaussian, gaussian
 from pushforward.targets.lattice import phi4
 from pushforward.targets.mixture import gmm40, mog2
+from pushforward.targets.particles import dw4, lj13
 from pushforward.targets.rezende import rezende1, rezende2, rezende3, rezende4
 from pushforward.targets.student_t import student_t, student_t_mixture
 from pushforward.targets.warped import banana, rosenbrock, squiggle
 from pushforward.targets.wells import double_well, many_well
 
 
-def _correlated_gaussian() -> Gaussian:
-    return correlated_gaussian(jax.random.key(0))
+def _correlated_gaussian(dim: int = 10) -> Gaussian:
+    """Return a Gaussian of condition number 100, turned at random; `dim=1000` is the study's largest."""
+    return correlated_gaussian(jax.random.key(0), dim)
 
 
 TARGETS: dict[str, Callable[[], Target]] = {
@@ -45,6 +47,8 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "funnel_nd": funnel_nd,
     "many_well": many_well,
     "phi4": phi4,
+    "dw4": dw4,
+    "lj13": lj13,
 }
 """Name to a constructor without arguments."""
 

@@ -1,0 +1,151 @@
+"""How each kind of row is run."""
+
+import time
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.baselines import laplace
+from pushforward.records import Record
+from pushforward.studies.covertype.case import Case
+from pushforward.studies.covertype.judge import Draw, Judge
+from pushforward.studies.covertype.recipes import method_of
+from pushforward.studies.covertype.rows import Row
+from pushforward.studies.covertype.store import Store
+from pushforward.studies.covertype.watch import Watch
+from pushforward.training import run
+from pushforward.training.minibatched import minibatched
+from pushforward.training.posterior import RECIPE, DataPlan, fit_posterior
+
+PLAIN_LARGE = 20
+"""Times as many rows a step in the row that tries to outspend the noise."""
+
+
+def laplace_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
+    """Find the mode and its curvature, and judge the normal law they make."""
+    started = time.monotonic()
+    law = laplace.gaussian(case.target.peak())
+    seconds = time.monotonic() - started
+    draw = eqx.filter_jit(lambda key, n: law.sample(key, n))
+    return [
+        *judge.fresh_draws(row, draw),
+        *judge.speed_records(row, draw, seconds),
+        judge.record(row, "train_seconds", seconds),
+    ]
+
+
+def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
+    """Train our recipe; on the first split with someone watching, whose time is not counted."""
+    s = judge.settings
+    settings = RECIPE.replace(num_steps=s.steps(s.ours_steps))
+    plan = {
+        "ours": DataPlan(rows=s.ours_rows),
+        "ours-plain": DataPlan(rows=s.ours_rows, estimate="plain"),
+        "ours-plain-large": DataPlan(rows=PLAIN_LARGE * s.ours_rows, estimate="plain"),
+    }[row.method]
+    watch = Watch(row, judge)
+    done = fit_posterior(
+        row.key("train"), case.target, settings=settings, data=plan, progress=False, throw=False,
+        monitor=lambda sampler: watch(sampler.sample),
+    )  # fmt: skip
+    watch.keep(store, [line["step"] for line in done.history])
+    seconds = done.seconds - watch.seconds
+    size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))
+    efficiency = done.sampler.about["metrics"].get("efficiency")
+    return [
+        *judge.fresh_draws(row, done.sampler.sample),
+        *judge.speed_records(row, done.sampler.sample, seconds),
+        judge.record(row, "train_seconds", seconds),
+        judge.record(row, "iterations", settings.num_steps),
+        judge.record(row, "parameters", size),
+        *([] if efficiency is None else [judge.record(row, "efficiency", efficiency)]),
+    ]
+
+
+def baseline_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
+    """Run one of the paper's methods for its steps or its time, and judge where it came out."""
+    s = judge.settings
+    how = method_of(row.method, s, case.target.num_rows)
+    target = case.in_frame(case.expanded) if how.framed else case.target
+    algorithm = minibatched(how.build, target, how.rows)
+    key_init, key_run = jax.random.split(row.key("train"))
+    watch = Watch(row, judge)
+
+    def draw_from(state) -> Draw:
+        def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+            draws = _draw(algorithm.sample, key, state, n)
+            return _out(case.frame, draws) if how.framed else draws
+
+        return draw
+
+    steps = s.steps(how.steps)
+    # A step of KL takes seconds, and the time limit is looked at once a chunk.
+    slow = row.method in ("kl", "fisher")
+    log_every = max(1, min(steps // s.looks, 10) if slow else steps // s.looks)
+    started = time.monotonic()
+    result = run(
+        key_run, algorithm, eqx.filter_jit(algorithm.init)(key_init), num_steps=steps, log_every=log_every,
+        monitor=lambda state: watch(draw_from(state)), deadline=started + how.seconds,
+    )  # fmt: skip
+    seconds = time.monotonic() - started - watch.seconds
+    watch.keep(store, [line["step"] for line in result.rows])
+    draw = draw_from(result.state)
+    taken = result.rows[-1]["step"] if result.rows else 0
+    if how.fixed:
+        judged = judge.fixed_draws(row, np.asarray(draw(key_run, s.predictive_draws)))
+    else:
+        judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, seconds)]
+    return [
+        *judged,
+        judge.record(row, "train_seconds", seconds),
+        judge.record(row, "iterations", taken),
+    ]
+
+
+def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
+    """Measure the noise of minibatch scores at posterior draws, in units of the score's own spread.
+
+    In the Laplace frame the score has standard deviation one in every coordinate.
+    """
+    points = jax.random.normal(row.key("points"), (16, case.target.dim))
+    truth = _scores(case.in_frame(case.centred), points)
+    found = []
+    for name, target in (("plain", case.target), ("expanded", case.expanded)):
+        for rows in (PAPER_SIZE, 4 * PAPER_SIZE, 40 * PAPER_SIZE):
+            errors = []
+            for key in jax.random.split(row.key(f"{name}/{rows}"), 10):
+                estimate = _scores(case.in_frame(_minibatch(target, key, rows)), points)
+                errors.append(np.asarray(estimate - truth))
+            noise = np.sqrt(np.mean(np.square(errors), axis=(0, 1)))
+            found.append(
+                judge.record(
+                    row, f"score_noise_{name}_{rows}", float(np.sqrt(np.mean(noise**2))),
+                    spread=float(noise.max()), n=rows, repeats=10,
+                )
+            )  # fmt: skip
+    return found
+
+
+PAPER_SIZE = 500
+
+
+@eqx.filter_jit
+def _minibatch(target, key: Key[Array, ""], rows: int):
+    return target.minibatch(key, rows)
+
+
+@eqx.filter_jit
+def _scores(target, points: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    return jax.vmap(target.score)(points)
+
+
+@eqx.filter_jit
+def _draw(sample, key: Key[Array, ""], state, n: int) -> Float[Array, "n dim"]:
+    return sample(key, state, n)
+
+
+@eqx.filter_jit
+def _out(frame, draws: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    return jax.vmap(frame)(draws)

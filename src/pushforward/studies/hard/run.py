@@ -1,0 +1,100 @@
+"""Run the study: every row that is not yet recorded, one after the other."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pushforward import records
+from pushforward.records import Header, Record
+from pushforward.studies.hard.judge import Judge
+from pushforward.studies.hard.reference import reference_row
+from pushforward.studies.hard.rows import DONE, Row, finished, record_of, row_of, rows
+from pushforward.studies.hard.settings import STUDY, Settings
+from pushforward.studies.hard.store import Store
+from pushforward.studies.hard.work import default_row, flow_row, nuts_row, steps_row, teacher_row
+
+Work = Callable[[Row, Judge, Store, Callable[[str], None]], list[Record]]
+
+WORK: dict[str, Work] = {
+    "default": default_row,
+    "smc": teacher_row,
+    "mixture": teacher_row,
+    "nuts": nuts_row,
+    "flow": flow_row,
+}
+"""How the rows that are judged are run."""
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    command: str = "pushforward study hard",
+    observe: Callable[[str], None] = lambda words: None,
+) -> Path:
+    """Run all rows that `folder/hard.jsonl` does not hold yet, and return its path.
+
+    A row's records are added in one write when it is done, so an interruption costs one row at most.
+    Arguments as in the study of the plane; `fresh` keeps the reference draws, which no fit has touched.
+    """
+    folder = Path(folder)
+    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    done = _begin(path, store, settings, command, fresh=fresh)
+    todo = [row for row in rows(settings) if row not in done]
+    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
+    judge: Judge | None = None
+    began = time.monotonic()
+    for number, row in enumerate(todo, start=1):
+        started = time.monotonic()
+        if row.method == "reference":
+            found = reference_row(row, settings, store)
+        elif row.method == "steps":
+            found = steps_row(row, settings)
+        else:
+            # One at a time: a judge holds references of many megabytes.
+            judge = (
+                judge
+                if judge is not None and judge.name == row.target
+                else Judge(row.target, settings, store)
+            )
+            found = WORK[row.method](row, judge, store, observe)
+        seconds = time.monotonic() - started
+        records.append(path, [*found, record_of(settings, row, DONE, seconds)])
+        minutes = (time.monotonic() - began) / 60
+        observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
+    return path
+
+
+def _begin(path: Path, store: Store, settings: Settings, command: str, *, fresh: bool) -> set[Row]:
+    """Return the rows that are there already, with what an interruption left of others cut away."""
+    if fresh or not path.exists():
+        store.clear()
+        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
+        return set()
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        # The line that a kill tore in two.
+        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    old, held = records.read(path)
+    if old.preset != settings.preset:
+        raise ValueError(
+            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
+            "Choose another folder, or begin again with `--fresh`."
+        )
+    done = finished(held)
+    whole = [record for record in held if row_of(record) in done]
+    if len(whole) < len(held):
+        records.write(path, old, whole)
+    return done
+
+
+def _summary(found: list[Record]) -> str:
+    """Return the figures a reader watches, as multiples of their floors where they have one."""
+    shown = ("sliced_w2", "emc", "neck_sd_error", "tv_wells", "mean_error_95", "log_z_error", "rhat")
+    words = []
+    for r in found:
+        if r.metric in shown:
+            multiple = f" ({r.value / r.floor:.2f}x)" if r.floor else ""
+            words.append(f"{r.metric} {r.value:.3g}{multiple}, ")
+    return "".join(words)

@@ -1,0 +1,248 @@
+"""How each row is run: our fit, the stages inside it, and rivals that get the seconds it took."""
+
+import time
+import traceback
+from collections.abc import Callable
+from functools import lru_cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward import targets
+from pushforward.frame import InFrame
+from pushforward.latents import Normal, NormalMixture
+from pushforward.records import Record
+from pushforward.sampler import Sampler
+from pushforward.studies.hard.cases import case
+from pushforward.studies.hard.judge import Draw, Judge
+from pushforward.studies.hard.rows import Row, record_of
+from pushforward.studies.hard.settings import Settings
+from pushforward.studies.hard.store import Store
+from pushforward.training import fit, preset, run
+from pushforward.training.alternating import alternating
+from pushforward.training.assemble import build_parts
+from pushforward.training.loop import run_chunk
+from pushforward.training.phases import Work
+from pushforward.training.teacher import Lesson
+from pushforward.trust.evidence import add_noise, evidence
+
+NOISE = 0.02
+"""The noise head's size for `log Z`, in units of the frame."""
+
+MAX_WEIGHED_DIM = 64
+"""Beyond, the Jacobian of every draw costs more than the estimate tells."""
+
+Observe = Callable[[str], None]
+
+
+def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
+    """`pf.fit(key, target)`, and nothing else; a crash is a record, not the end of the study."""
+    s = judge.settings
+    kept = store.sampler(row, s.max_steps)
+    if kept is None:
+        started = time.monotonic()
+        try:
+            done = fit(jax.random.key(row.seed), judge.target, steps=s.max_steps, progress=False, throw=False)
+        except Exception:
+            observe(f"{row} crashed:\n{traceback.format_exc()}")
+            seconds = time.monotonic() - started
+            return [judge.record(row, "crashed", 1), judge.record(row, "train_seconds", seconds)]
+        store.keep(row, s.max_steps, done.sampler, done.seconds)
+        kept = store.sampler(row, s.max_steps)
+        assert kept is not None
+    about = kept.about
+    good = about["outcome"] in ("FINISHED", "CONVERGED", "OUT_OF_TIME")
+    return [
+        *judge.scores(row, kept.sample),
+        judge.record(row, "crashed", 0),
+        judge.record(row, "outcome_good", int(good)),
+        judge.record(row, "finite", float(np.isfinite(kept.sample(row.key("finite"), s.moment_n)).all())),
+        judge.record(row, "train_seconds", about["study_seconds"]),
+        judge.record(row, "draws_per_second", _rate(kept, row, s.speed_n), n=s.speed_n),
+        *_phases(row, judge, about),
+        *_evidence(row, judge, kept),
+    ]
+
+
+def _rate(sampler: Sampler, row: Row, n: int) -> float:
+    """Return draws a second, compiled."""
+    sampler.sample(row.key("warm"), n)
+    seconds = []
+    for i in range(3):
+        started = time.monotonic()
+        jax.block_until_ready(sampler.sample(jax.random.fold_in(row.key("speed"), i), n))
+        seconds.append(time.monotonic() - started)
+    return n / float(np.median(seconds))
+
+
+def _phases(row: Row, judge: Judge, about: dict) -> list[Record]:
+    """Return what the fit says of its own phases."""
+    found = [judge.record(row, f"seconds: {p['phase']}", p["seconds"]) for p in about.get("phases", [])]
+    efficiency = about.get("metrics", {}).get("efficiency")
+    return found + ([] if efficiency is None else [judge.record(row, "efficiency", efficiency)])
+
+
+def _evidence(row: Row, judge: Judge, sampler: Sampler) -> list[Record]:
+    """Return what a noise head finds: `log Z`, its error, and whether the weights can be believed."""
+    log_z = getattr(judge.target, "log_z", None)
+    known = isinstance(sampler.latent, Normal | NormalMixture) and sampler.dim <= MAX_WEIGHED_DIM
+    if "log_z" not in judge.case.asks or log_z is None or not known:
+        return []
+    noisy = add_noise(row.key("noise"), sampler, NOISE)
+    found = evidence(row.key("evidence"), noisy, judge.target, num_draws=judge.settings.evidence_n)
+    n = judge.settings.evidence_n
+    return [
+        judge.record(row, "log_z_error", abs(found.log_z - float(log_z)), n=n, spread=found.log_z_error),
+        judge.record(row, "elbo_gap", float(log_z) - found.elbo[0], n=n, spread=found.elbo[1]),
+        judge.record(row, "noise_efficiency", found.efficiency, n=n),
+        judge.record(row, "pareto_k", found.k, n=n),
+    ]
+
+
+@lru_cache(maxsize=1)
+def _lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
+    """Return what the teacher inside `fit(key(seed), target)` learns, and in how many seconds."""
+    started = time.monotonic()
+    work = Work(jax.random.key(seed), case(target).build(), preset("default"), progress=False)
+    work.teach()
+    assert work.lesson is not None
+    return work.lesson, time.monotonic() - started
+
+
+def teacher_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
+    """Judge the teacher's particles (`smc`), or the mixture of normals fitted to them: no network yet."""
+    lesson, seconds = _lesson_of(row.target, row.seed)
+    frame = jax.jit(jax.vmap(lesson.frame))
+
+    def from_mixture(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return frame(lesson.mixture.sample(key, n))
+
+    extra = []
+    if row.method == "smc":
+        pool = frame(lesson.draws)
+        draw, most = from_pool(pool), pool.shape[0]
+        log_z = getattr(judge.target, "log_z", None)
+        if log_z is not None:
+            extra = [judge.record(row, "log_z_error", abs(lesson.log_z - float(log_z)))]
+    else:
+        draw, most = from_mixture, None
+    return [*judge.scores(row, draw, most), judge.record(row, "train_seconds", seconds), *extra]
+
+
+def from_pool(pool: Float[Array, "m dim"]) -> Draw:
+    """Return `draw(key, n)`: a random choice from a fixed set, without repeats."""
+
+    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return pool[jax.random.permutation(key, pool.shape[0])[:n]]
+
+    return draw
+
+
+def _seconds_for(row: Row, settings: Settings, store: Store) -> float:
+    """Return what the default took on this target with this seed."""
+    kept = store.sampler(row._replace(method="default"), settings.max_steps)
+    if kept is None:
+        raise ValueError(
+            f"`methods`: {row.method} is stopped at the seconds that `default` took on {row.target}, seed "
+            f"{row.seed}, and there is none. Run `default` first, in the same folder."
+        )
+    return min(float(kept.about["study_seconds"]), settings.most_rival_seconds)
+
+
+def nuts_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
+    """Run NUTS, warm-up and compilation included, until the default's seconds are over."""
+    import arviz
+
+    from pushforward.baselines import nuts
+
+    s, allowed = judge.settings, _seconds_for(row, judge.settings, store)
+    algorithm = nuts.algorithm(
+        judge.target, num_chains=s.nuts_chains, num_warmup=s.nuts_warmup, initial_scale=judge.case.start_scale
+    )
+    key_init, key_draws = jax.random.split(row.key("chains"))
+    started = time.monotonic()
+    state = jax.block_until_ready(eqx.filter_jit(algorithm.init)(key_init))
+    pieces, number = [], 0
+    while not pieces or time.monotonic() - started < allowed:
+        state, positions = _sweeps(algorithm.step, jax.random.fold_in(key_draws, number), state, s.nuts_piece)
+        pieces.append(np.asarray(positions))
+        number += 1
+    seconds = time.monotonic() - started
+    chains = np.concatenate(pieces)
+    flat = jax.device_put(chains.reshape(-1, judge.target.dim))
+    by_chain = np.swapaxes(chains, 0, 1).astype(np.float64)
+    shown = range(min(by_chain.shape[2], 50))
+    ess = [float(arviz.ess(by_chain[:, :, i])) for i in shown] if len(chains) >= 8 else [np.nan]
+    return [
+        *judge.scores(row, from_pool(flat), flat.shape[0]),
+        judge.record(row, "train_seconds", seconds),
+        judge.record(row, "ess", float(np.min(ess)), n=flat.shape[0]),
+        judge.record(row, "draws_per_second", float(np.min(ess)) / seconds, n=flat.shape[0]),
+    ]
+
+
+@eqx.filter_jit
+def _sweeps(step: Callable, key: Key[Array, ""], state, num_sweeps: int):
+    def sweep(state, key):
+        state, _ = step(key, state)
+        return state, state.chains.position
+
+    return jax.lax.scan(sweep, state, jax.random.split(key, num_sweeps))
+
+
+def flow_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
+    """Train a coupling flow by reverse KL until the default's seconds are over."""
+    from pushforward.baselines import flow
+
+    s, allowed = judge.settings, _seconds_for(row, judge.settings, store)
+    algorithm = flow.algorithm(
+        judge.target,
+        batch_size=s.flow_batch_size,
+        learning_rate=s.flow_learning_rate,
+        width=s.flow_width,
+    )
+    key_init, key_run = jax.random.split(row.key("train"))
+    started = time.monotonic()
+    result = run(
+        key_run,
+        algorithm,
+        algorithm.init(key_init),
+        num_steps=10**7,
+        log_every=1000,
+        deadline=started + allowed,
+    )
+    seconds = time.monotonic() - started
+
+    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return algorithm.sample(key, result.state, n)
+
+    return [*judge.scores(row, draw), judge.record(row, "train_seconds", seconds)]
+
+
+def steps_row(row: Row, settings: Settings) -> list[Record]:
+    """Time a training step of the default on a Gaussian of this dimension: its own choices, compiled."""
+    dim = int(row.target.removeprefix("gaussian_").removesuffix("d"))
+    target = targets.correlated_gaussian(jax.random.key(0), dim, 100.0)
+    done = fit(jax.random.key(0), target, steps=2, progress=False, throw=False)
+    key_parts, key_draws, key_steps = jax.random.split(row.key("steps"), 3)
+    latent, frame = done.sampler.latent, done.sampler.frame
+    parts = build_parts(
+        key_parts,
+        InFrame(target, frame),
+        done.settings,
+        mixture=latent if isinstance(latent, NormalMixture) else None,
+        draws=jax.random.normal(key_draws, (4096, dim)),
+    )
+    algorithm = alternating(parts)
+    state = algorithm.init(key_steps)
+    count = jnp.asarray(settings.step_count)
+    jax.block_until_ready(run_chunk(algorithm, key_steps, state, jnp.asarray(0), jnp.asarray(1)))
+    seconds = []
+    for _ in range(3):
+        started = time.monotonic()
+        jax.block_until_ready(run_chunk(algorithm, key_steps, state, jnp.asarray(0), count))
+        seconds.append((time.monotonic() - started) / settings.step_count)
+    return [record_of(settings, row, "step_seconds", np.median(seconds), n=settings.step_count)]

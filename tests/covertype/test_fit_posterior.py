@@ -1,0 +1,74 @@
+"""A posterior of three coordinates, integrated on a grid: what the recipe must reproduce, and Laplace cannot."""
+
+import jax
+import numpy as np
+import pytest
+
+from pushforward.baselines import laplace
+from pushforward.targets import BayesianLogisticRegression, gaussian
+from pushforward.training.posterior import RECIPE, DataPlan, fit_posterior
+
+
+@pytest.fixture(scope="module")
+def separated():
+    """A rare indicator with all its rows in one class: its weight is held by the prior alone, on one side."""
+    rng = np.random.default_rng(0)
+    features = (np.arange(300) < 12).astype(np.float32)[:, None]
+    labels = np.where(rng.random(300) < 0.4, 1, -1)
+    labels[:12] = 1
+    return BayesianLogisticRegression(features, labels, shape=4.0, rate=4.0)
+
+
+@pytest.fixture(scope="module")
+def truth(separated):
+    """Means and standard deviations by summing over a grid."""
+    rows = np.asarray(separated.rows, np.float64).reshape(-1, 2)
+    w1, w2, t = np.meshgrid(
+        np.linspace(-2, 16, 160), np.linspace(-1.4, 0.6, 60), np.linspace(-5, 3, 80), indexing="ij"
+    )
+    # Rows are of few kinds: one sum for each.
+    kinds, counts = np.unique(rows, axis=0, return_counts=True)
+    log_q = sum(-n * np.logaddexp(0, -(a * w1 + b * w2)) for (a, b), n in zip(kinds, counts, strict=True))
+    log_q = log_q + (1 + 4.0) * t - np.exp(t) * (0.5 * (w1**2 + w2**2) + 4.0)
+    mass = np.exp(log_q - log_q.max())
+    mass /= mass.sum()
+    grids = (w1, w2, t)
+    mean = np.array([(mass * g).sum() for g in grids])
+    return mean, np.sqrt([(mass * (g - m) ** 2).sum() for g, m in zip(grids, mean, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def fitted(separated):
+    settings = RECIPE.replace(num_steps=400, width=24)
+    return fit_posterior(
+        jax.random.key(0), separated, settings=settings, data=DataPlan(rows=60), progress=False
+    )
+
+
+def errors(draws, truth):
+    mean, sd = truth
+    return np.abs(np.asarray(draws).mean(0) - mean) / sd, np.asarray(draws).std(0) / sd
+
+
+def test_the_recipe_has_the_posteriors_moments_where_laplace_has_not(separated, fitted, truth):
+    mean, ratio = errors(fitted.sampler.sample(jax.random.key(1), 20_000), truth)
+    assert np.all(mean < 0.1), mean
+    assert np.all(np.abs(ratio - 1) < 0.1), ratio
+    law = laplace.gaussian(separated.peak())
+    mean, ratio = errors(law.sample(jax.random.key(1), 20_000), truth)
+    assert mean.max() > 0.2
+    assert np.abs(ratio - 1).max() > 0.15
+
+
+def test_it_says_what_it_did_and_how_near_it_came(fitted):
+    assert [phase["phase"] for phase in fitted.phases] == ["centre", "train", "weigh"]
+    assert fitted.sampler.about["data"] == {"rows": 60, "estimate": "expanded"}
+    assert 0.9 < fitted.sampler.about["metrics"]["efficiency"] <= 1.0
+    assert fitted.outcome.good
+
+
+def test_other_targets_are_refused():
+    with pytest.raises(TypeError, match="BayesianLogisticRegression"):
+        fit_posterior(jax.random.key(0), gaussian())
+    with pytest.raises(ValueError, match="estimate"):
+        DataPlan(estimate="none")

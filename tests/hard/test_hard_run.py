@@ -1,0 +1,132 @@
+import jax
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from pushforward.cli import app
+from pushforward.records import read
+from pushforward.report.write import write_report
+from pushforward.studies import hard
+from pushforward.studies.hard.cases import CASES, NAMES, case
+from pushforward.studies.hard.judge import Judge
+from pushforward.studies.hard.reference import reference_draws, reference_row
+from pushforward.studies.hard.rows import Row, finished, rows
+from pushforward.studies.hard.store import Store
+from pushforward.studies.hard.work import default_row, nuts_row
+
+
+def test_every_row_records_what_is_asked(hard_folder):
+    folder, settings = hard_folder
+    header, records = read(folder / "hard.jsonl")
+    assert (header.study, header.preset) == ("hard", "smoke")
+    assert finished(records) == set(rows(settings))
+    by_row: dict[tuple, dict] = {}
+    for r in records:
+        by_row.setdefault((r.method, r.target), {})[r.metric] = r
+    for method in ("default", "smc", "mixture", "nuts", "flow"):
+        found = by_row[method, "gmm40"]
+        assert {"sliced_w2", "emc", "modes_found", "mode_weight_error", "train_seconds"} <= set(found), method
+        assert found["sliced_w2"].floor is not None
+    ours = by_row["default", "gmm40"]
+    assert {"log_z_error", "elbo_gap", "pareto_k", "draws_per_second", "outcome_good", "finite"} <= set(ours)
+    assert "log_z_error" in by_row["smc", "gmm40"]
+    assert {"crashed", "outcome_good", "sliced_w2"} <= set(by_row["default", "random_05"])
+    assert by_row["steps", "gaussian_2d"]["step_seconds"].value > 0
+    # One normal over forty modes: the metrics say so.
+    assert ours["emc"].value < ours["emc"].floor
+
+
+def test_a_finished_study_has_nothing_left_to_do(hard_folder):
+    folder, settings = hard_folder
+    before, said = (folder / "hard.jsonl").read_bytes(), []
+    hard.run(settings, folder, observe=said.append)
+    assert said == [f"{len(rows(settings))} rows are recorded, 0 to go"]
+    assert (folder / "hard.jsonl").read_bytes() == before
+    with pytest.raises(ValueError, match="--fresh"):
+        hard.run(settings.replace(preset="cpu"), folder)
+
+
+def test_it_becomes_a_report(hard_folder, tmp_path):
+    write_report(hard_folder[0], tmp_path)
+    text = (tmp_path / "hard.md").read_text()
+    for words in ("Bars, met and missed", "Sliced W2 to the truth", "Entropic mode coverage", "random_05"):
+        assert words in text
+
+
+def test_rivals_without_the_fit_they_are_timed_by_are_refused(tmp_path):
+    settings = hard.PRESETS["smoke"].replace(targets=("gmm40",), methods=("nuts",))
+    judge = Judge("gmm40", settings, Store(tmp_path))
+    with pytest.raises(ValueError, match="default"):
+        nuts_row(Row("nuts", "gmm40", 0), judge, Store(tmp_path), lambda words: None)
+
+
+def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path, monkeypatch):
+    settings, store = hard.PRESETS["smoke"], Store(tmp_path)
+    found = {r.metric: r.value for r in reference_row(Row("reference", "dw4", 0), settings, store)}
+    assert found["ess"] > 0
+    assert found["rhat"] > 0.5
+    draws = reference_draws("dw4", settings, store)["draws"]
+    assert draws.shape == (settings.reference_n, 8)
+    assert np.isfinite(draws).all()
+    # Another call reads them: nothing is run.
+    monkeypatch.setattr("pushforward.studies.hard.reference._tempering", None)
+    np.testing.assert_array_equal(reference_draws("dw4", settings, store)["draws"], draws)
+    with pytest.raises(TypeError):
+        reference_draws("dw4", settings.replace(reference_thin=2), store)
+    judge = Judge("dw4", settings, store)
+    scores = {
+        r.metric: r
+        for r in judge.scores(Row("smc", "dw4", 0), lambda key, n: judge.truth.sample(key, n), 256)
+    }
+    assert set(scores) == {"sliced_w2", "tv_distances", "energy_error"}
+    assert scores["sliced_w2"].value < 3 * scores["sliced_w2"].floor
+
+
+def test_a_crash_is_a_record(tmp_path, monkeypatch):
+    def broken(*arguments, **options):
+        raise FloatingPointError("made to fail")
+
+    monkeypatch.setattr("pushforward.studies.hard.work.fit", broken)
+    judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path))
+    said = []
+    found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path), said.append)
+    assert {r.metric: r.value for r in found}["crashed"] == 1
+    assert "made to fail" in said[0]
+
+
+def test_rows_are_unique_and_in_an_order_that_works():
+    for settings in hard.PRESETS.values():
+        found = rows(settings)
+        assert len(set(found)) == len(found)
+        for row in found:
+            if row.method in ("nuts", "flow"):
+                assert found.index(row) > found.index(row._replace(method="default"))
+    everything = rows(hard.PRESETS["cpu"])
+    assert sum(row.target.startswith("random_") for row in everything) == 20
+    assert {row.seed for row in everything} == {0, 1, 2}
+    assert all(Row("reference", name, 0) in everything for name in CASES if case(name).truth != "exact draws")
+
+
+def test_every_case_can_be_built():
+    for name in NAMES:
+        target = case(name).build()
+        out = jax.eval_shape(target.log_density, jax.ShapeDtypeStruct((target.dim,), np.float32))
+        assert out.shape == ()
+    assert case("gaussian_1000").build().dim == 1000
+    assert case("gmm40_50").build().dim == 50
+    with pytest.raises(ValueError, match="gmm40"):
+        case("gmm4")
+
+
+@pytest.mark.parametrize(
+    "change", [{"targets": ("nowhere",)}, {"methods": ("magic",)}, {"seeds": 0}, {"reference_n": 10}]
+)
+def test_senseless_settings_are_refused(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        hard.PRESETS["smoke"].replace(**change)
+
+
+def test_the_plan_is_printed():
+    result = CliRunner().invoke(app, ["study", "hard", "--preset", "cpu", "--plan"])
+    assert result.exit_code == 0, result.output
+    assert "lj13: held against replica exchange" in result.output
