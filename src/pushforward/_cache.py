@@ -1,11 +1,17 @@
-"""Compiled programs are kept between sessions, unless the user has a cache of their own or wants none."""
+"""Compiled programs: kept between sessions, and let go in a session that holds too many of them."""
 
+import gc
 import os
 from pathlib import Path
 
 import jax
 
 VARIABLE = "PUSHFORWARD_CACHE"
+
+MAPS = Path("/proc/self/maps")
+MANY_MAPS = 25_000
+"""Each compiled program holds a few memory maps, and Linux allows a process 65,530 of them; beyond, compiling
+fails and the process with it."""
 
 
 def use_compilation_cache() -> None:
@@ -21,3 +27,14 @@ def use_compilation_cache() -> None:
     jax.config.update("jax_compilation_cache_dir", folder or str(Path(base) / "pushforward" / "xla"))
     # JAX keeps only what took a second to compile; a sampler's first draw is made of shorter ones.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+def let_programs_go() -> None:
+    """Forget compiled programs if the process is on its way to the limit; what is needed compiles again."""
+    try:
+        many = MAPS.read_bytes().count(b"\n") > MANY_MAPS
+    except OSError:
+        return
+    if many:
+        jax.clear_caches()
+        gc.collect()

@@ -14,8 +14,8 @@ from pushforward.studies.covertype.recipes import method_of, paper_recipe
 from pushforward.studies.covertype.rows import DONE, finished, rows
 from pushforward.studies.covertype.settings import METHODS, NOISE
 
-MAIN = ("nuts", "laplace", "ours", "steingan", "svgd-frame", "sgld", "dsvi", "noise")
-"""One row of each kind; KL and Fisher differ from SteinGAN in the objective alone, and compile for long."""
+MAIN = ("nuts", "laplace", "ours", "sgld", "dsvi-frame", "noise")
+"""One row of each kind; the others differ in the objective alone, and some compile for long."""
 
 SMOKE = PRESETS["smoke"].replace(methods=MAIN)
 
@@ -38,7 +38,7 @@ def test_every_row_records_what_the_issue_asks_for(folder):
         assert "peak_memory_gb" in by_method[method]
     for method in set(MAIN) - {"noise", "nuts"}:
         assert {"mean_error", "mean_share", "sd_ratio", "sd_share"} <= by_method[method]
-    for method in ("ours", "laplace", "steingan", "dsvi"):
+    for method in ("ours", "laplace", "dsvi-frame"):
         assert {"seconds_per_100_draws", "speed_ratio", "break_even"} <= by_method[method]
     assert {"ess", "rhat", "acceptance", "seconds_per_effective_draw"} <= by_method["nuts"]
     assert any(metric.startswith("score_noise_expanded") for metric in by_method["noise"])
@@ -56,7 +56,7 @@ def test_three_steps_of_our_recipe_stand_near_nuts_even_here(folder):
     assert found["ours", "sd_ratio"].value == pytest.approx(1.0, abs=0.5)
     noise = {r.metric: r.value for r in found.values() if r.method == "noise"}
     assert noise["score_noise_plain_500"] > 3 * noise["score_noise_expanded_500"]
-    assert noise["score_noise_plain_500"] > 3 * noise["score_noise_plain_20000"]
+    assert noise["score_noise_plain_50"] > 2 * noise["score_noise_plain_500"]
 
 
 def test_arrays_for_the_figures(folder):

@@ -36,7 +36,7 @@ def test_sgld_has_the_step_of_the_paper():
     algorithm = sgld.algorithm(NORMAL, step_size=0.1, decay=0.55)
     state = algorithm.init(jax.random.key(0))
     for t in range(3):
-        state, info = algorithm.step(jax.random.key(t), state)
+        state, info = eqx.filter_jit(algorithm.step)(jax.random.key(t), state)
         assert float(info["step_size"]) == pytest.approx(0.1 / (t + 1) ** 0.55, rel=1e-5)
 
 
@@ -63,9 +63,9 @@ def test_dsvi_finds_means_and_scales_of_a_normal_law():
 def test_dsvi_takes_the_step_it_says(small):
     algorithm = dsvi.algorithm(small, learning_rate=1e-3, initial_scale=0.1)
     state = algorithm.init(jax.random.key(0))
-    new, _ = algorithm.step(jax.random.key(5), state)
+    new, _ = eqx.filter_jit(algorithm.step)(jax.random.key(5), state)
     z = jax.random.normal(jax.random.key(5), (1, small.dim))[0]
-    g = small.score(0.1 * z)
+    g = eqx.filter_jit(small.score)(0.1 * z)
     np.testing.assert_allclose(new.mean, 1e-3 * g, rtol=1e-5)
     np.testing.assert_allclose(new.scale, 0.1 + 1e-4 * (g * z + 10.0), rtol=1e-5)
 
@@ -108,14 +108,15 @@ def test_the_laplace_approximation_is_exact_where_the_law_is_normal(small):
     law, frame = laplace.gaussian(peak), laplace.frame(peak)
     seen = InFrame(law, frame)
     x = jnp.asarray([0.5, -1.0, 0.3, 2.0, -0.2])
-    np.testing.assert_allclose(seen.score(x), -x, atol=1e-3)
+    np.testing.assert_allclose(eqx.filter_jit(seen.score)(x), -x, atol=1e-3)
     np.testing.assert_allclose(frame(jnp.zeros(5)), peak.mode, rtol=1e-5)
 
 
 def test_every_step_sees_another_minibatch(small):
     algorithm = minibatched(eqx.Partial(sgld.algorithm, step_size=1e-12), small, 3)
     state = algorithm.init(jax.random.key(0))
-    norms = {float(algorithm.step(jax.random.key(i), state)[1]["score_norm"]) for i in range(5)}
+    step = eqx.filter_jit(algorithm.step)
+    norms = {float(step(jax.random.key(i), state)[1]["score_norm"]) for i in range(5)}
     assert len(norms) == 5
 
 

@@ -47,6 +47,7 @@ def split(
         )
     varies = features.min(axis=0) < features.max(axis=0)
     rng = np.random.default_rng(check_count(seed, "seed", at_least=0))
+    train, test, seen = np.arange(0), np.arange(0), features
     for _ in range(MAX_TRIES):
         order = rng.permutation(num_rows)
         test, train = order[:held_out], order[held_out:]

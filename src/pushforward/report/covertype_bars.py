@@ -1,6 +1,7 @@
 """The bars the study of Covertype was set before it was run, split by split: computed, not typed."""
 
 from collections.abc import Callable
+from typing import Any
 
 from pushforward.records import Record
 from pushforward.report.bars import Check
@@ -28,7 +29,7 @@ def bars_table(records: list[Record], target: str) -> Table:
 
 
 def _bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
-    def each(metric: str, figure: Callable[[Record], float], limit: float, **options: bool) -> list[Check]:
+    def each(metric: str, figure: Callable[[Record], float], limit: float, **options: Any) -> list[Check]:
         found = [r for r in records if r.metric == metric and r.method == "ours"]
         return [Check(f"split {r.seed}:", figure(r), limit, **options) for r in found]
 

@@ -27,7 +27,7 @@ def check_features(features: Any, *, bias: bool) -> Float[np.ndarray, "rows feat
             "Encode categories as columns of 0 and 1."
         )
     matrix = matrix.astype(jnp.result_type(float), copy=False)
-    bad = ~np.isfinite(matrix).all(axis=0)
+    bad = np.asarray(~np.isfinite(matrix).all(axis=0))
     if bad.any():
         rows = int((~np.isfinite(matrix)).any(axis=1).sum())
         raise ValueError(

@@ -47,7 +47,7 @@ def find_peak(rows: Float[np.ndarray, "chunks size weights"], shape: float, rate
     joint Newton steps of the end converge quadratically.
     """
     dim = rows.shape[2] + 1
-    point = _evaluate(rows, np.zeros(dim), shape, rate)
+    point, decrement = _evaluate(rows, np.zeros(dim), shape, rate), np.inf
     for _ in range(MAX_STEPS):
         step = _direction(point)
         decrement = float(point.gradient @ step)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward import distributed
+from pushforward._cache import let_programs_go
 from pushforward.base import Target
 from pushforward.checks import check_count, check_key, check_positive
 from pushforward.sampler import Sampler
@@ -88,6 +89,8 @@ def fit(
     is over there is none, and the interrupt is raised.
     """
     check_key(key)
+    # A process may fit any number of targets, one after the other.
+    let_programs_go()
     settings = _for_dimension(_chosen(method, settings, steps), target)
     deadline = float("inf") if budget is None else time.monotonic() + check_positive(budget, "budget")
     work = Work(key, target, settings, progress=progress and distributed.is_chief(), deadline=deadline)

@@ -60,8 +60,8 @@ def repair_weights(
     """Return the latent with its component weights re-estimated, or as it was if they cannot be trusted.
 
     Expectation-maximisation on the weights alone: `w_c <- sum_i iw_i r_c(z_i)`, less what the draws of the
-    latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right, that
-    is nearly all of the noise.
+    latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right,
+    that is nearly all of the noise.
     """
     z = latent.sample(key, NUM_DRAWS)
     w = log_weights(target, latent, network, z)

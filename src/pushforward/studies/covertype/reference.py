@@ -1,6 +1,7 @@
 """The reference: NUTS on all of the data, in the Laplace frame, a piece at a time."""
 
 import time
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,7 +33,8 @@ def nuts_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
         state = _restore(eqx.filter_jit(algorithm.init)(key_init), kept)
     total = s.nuts_warmup + s.nuts_draws
     # Compiled ahead, so that no piece's clock contains it.
-    go = framed_nuts.positions.lower(algorithm, key_run, state, jnp.asarray(0), s.nuts_piece).compile()
+    lower: Any = framed_nuts.positions.lower  # pyright: ignore[reportFunctionMemberAccess]
+    go = lower(algorithm, key_run, state, jnp.asarray(0), s.nuts_piece).compile()
     # Pieces of one size, so that one program serves all of them; what is too much is cut away.
     while len(kept["draws"]) < total:
         first = len(kept["draws"])

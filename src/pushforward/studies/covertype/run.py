@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pushforward import records
+from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
 from pushforward.studies.covertype.case import Case, load, peak_memory_gb
 from pushforward.studies.covertype.judge import Judge
@@ -50,6 +51,7 @@ def run(
     case, judge = None, None
     began = time.monotonic()
     for number, row in enumerate(todo, start=1):
+        let_programs_go()
         if case is None or judge is None or (case.name, case.number) != (row.target, row.split):
             case = Case(data, row.target, row.split, settings)
             judge = Judge(case, store, settings)

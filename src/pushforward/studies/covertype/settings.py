@@ -37,7 +37,7 @@ class Settings:
 
     **Judging.** `predictive_draws` for accuracy and log predictive (the paper's 100), `moment_draws` for
     means and standard deviations, `speed_repeats` timings; `looks` at accuracy during training, on the
-    first split.
+    first split; `noise_rows` a minibatch where the noise of scores is measured.
 
     **Ours.** `ours_steps`, `ours_rows` a step.
 
@@ -62,6 +62,7 @@ class Settings:
     moment_draws: int = 20_000
     speed_repeats: int = 30
     looks: int = 20
+    noise_rows: tuple[int, ...] = (500, 2000, 20_000)
 
     ours_steps: int = 400
     ours_rows: int = 2000
@@ -110,7 +111,9 @@ class Settings:
 PRESETS: dict[str, Settings] = {
     "smoke": Settings(
         preset="smoke", splits=1, max_steps=3, stand_in_rows=600, predictive_draws=16, moment_draws=64,
-        speed_repeats=2, looks=1, ours_steps=3, ours_rows=32, paper_steps=2, paper_width=16, paper_latents=8,
+        speed_repeats=2, looks=1, noise_rows=(50, 500),
+        ours_steps=3, ours_rows=32,
+        paper_steps=2, paper_width=16, paper_latents=8,
         chain_steps=100, svgd_steps=3, dsvi_steps=3, frame_steps=3, nuts_chains=2, nuts_warmup=5,
         nuts_draws=10, nuts_piece=5,
     ),

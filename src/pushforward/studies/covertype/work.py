@@ -113,7 +113,7 @@ def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
     truth = _scores(case.in_frame(case.centred), points)
     found = []
     for name, target in (("plain", case.target), ("expanded", case.expanded)):
-        for rows in (PAPER_SIZE, 4 * PAPER_SIZE, 40 * PAPER_SIZE):
+        for rows in judge.settings.noise_rows:
             errors = []
             for key in jax.random.split(row.key(f"{name}/{rows}"), 10):
                 estimate = _scores(case.in_frame(_minibatch(target, key, rows)), points)
@@ -126,9 +126,6 @@ def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
                 )
             )  # fmt: skip
     return found
-
-
-PAPER_SIZE = 500
 
 
 @eqx.filter_jit

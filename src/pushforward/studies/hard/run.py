@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pushforward import records
+from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
 from pushforward.studies.hard.judge import Judge
 from pushforward.studies.hard.reference import reference_row
@@ -46,6 +47,7 @@ def run(
     judge: Judge | None = None
     began = time.monotonic()
     for number, row in enumerate(todo, start=1):
+        let_programs_go()
         started = time.monotonic()
         if row.method == "reference":
             found = reference_row(row, settings, store)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pushforward import records
+from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
 from pushforward.studies.two_d.baselines import chain_row, exact_row
 from pushforward.studies.two_d.family import default_row, sobol_row, teacher_row, thin_row
@@ -61,6 +62,7 @@ def run(
     judges: dict[str, Judge] = {}
     began = time.monotonic()
     for number, row in enumerate(todo, start=1):
+        let_programs_go()
         judge = judges.setdefault(row.target, Judge(row.target, settings))
         started = time.monotonic()
         found = WORK.get(row.method, one_shot_row)(row, judge, store)
