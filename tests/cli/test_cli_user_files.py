@@ -49,7 +49,7 @@ def test_a_function_is_fitted(invoke, model, tmp_path):
     run = load_run(out)
     assert run.about["target"] == {"spec": f"{model}:log_density", "name": "log_density", "dim": 3}
     # There are no exact draws to compare with, so the KSD stands alone.
-    assert list(run.about["metrics"]) == ["ksd_imq_v"]
+    assert list(run.about["metrics"]) == ["ksd_imq_v", "inside"]
     assert "floor" not in run.about["metrics"]["ksd_imq_v"]
     assert run.sampler().dim == 3
 
