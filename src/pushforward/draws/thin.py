@@ -26,6 +26,9 @@ def thin(
     repel, and a set of 500 scores far below 500 independent exact draws. A draw may be chosen more than
     once, where that helps. Time grows with `n * num_points * (1 + 2 * sweeps)`.
 
+    The KSD hardly sees how mass is shared among modes far apart, so neither does the choice: there, thin the
+    draws of each mode by itself.
+
     **Arguments:**
 
     - `draws`: shape `(n, dim)`, for instance a pool of 20,000 from a one-shot sampler.
