@@ -1,38 +1,23 @@
 """What a user keeps: a latent law, a network and a frame; one pass from latent to draw."""
 
 import json
-import math
 import os
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
 from pushforward import files
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.draws import Draws
-from pushforward.failures import is_exhausted
 from pushforward.frame import Frame
 from pushforward.latents import Latent, Normal, NormalMixture, Uniform
 from pushforward.networks import MLP, Modulated, NoiseHead
 from pushforward.parameters import Parameters
-
-GROUP = 1024
-"""Draw `i` is row `i % GROUP` of the latents made with `fold_in(key, i // GROUP)`, whatever `n` is."""
-
-TILE_GROUPS = 4
-"""Groups that pass the network at once: a 64-wide layer of 4,096 rows still fits in a core's cache."""
-
-MAX_BLOCK_FLOATS = 2**18
-"""Numbers in the output of one call of the large program: what bounds the memory of streaming."""
-
-MAX_ROWS = 2**31 * GROUP
-"""Draws that one key can number."""
+from pushforward.streaming import MAX_ROWS, gather, stream_iid, stream_sobol
 
 _CLASSES = {c.__name__: c for c in (MLP, Modulated, NoiseHead, Normal, Uniform, NormalMixture, Frame)}
 
@@ -90,12 +75,7 @@ class Sampler(eqx.Module):
             independent of each other, but averages over them converge faster.
         - `start`: the number of the first draw: many machines can make one set of draws, each its own rows.
         """
-        blocks = self.stream(key, num_samples, latents=latents, start=start)
-        out = np.empty((check_count(num_samples, "num_samples"), self.dim), dtype=self.frame.centre.dtype)
-        row = 0
-        for block in blocks:
-            out[row : row + len(block)] = block
-            row += len(block)
+        out = gather(_stream(self, key, num_samples, latents, start), num_samples)
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
         return jax.device_put(out)
 
@@ -111,57 +91,7 @@ class Sampler(eqx.Module):
         self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid", start: int = 0
     ) -> Iterator[np.ndarray]:
         """Yield the rows of `sample(key, num_samples, start=start)` block by block, in bounded memory."""
-        # Checked here and not in the generators, whose bodies wait for the first block to be asked for.
-        check_key(key)
-        num_samples = check_count(num_samples, "num_samples")
-        start = check_count(start, "start", at_least=0)
-        if start + num_samples > MAX_ROWS:
-            raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
-        sobol = check_choice(latents, "latents", ("iid", "sobol")) == "sobol"
-        return (self._stream_sobol if sobol else self._stream_iid)(key, num_samples, start)
-
-    def _stream_iid(self, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
-        map_, (group, skip) = self._map(), divmod(start, GROUP)
-        large = self._block_groups()
-        while remaining > 0:
-            # The large program is worth its waste only when more than a quarter of it is wanted.
-            groups = large if skip + remaining > large * GROUP // 4 else 1
-            try:
-                block = np.asarray(_draw_groups(map_, key, jax.device_put(group), groups))
-            except (jax.errors.JaxRuntimeError, MemoryError) as error:
-                if groups == 1 or not is_exhausted(error):
-                    raise
-                large = max(1, large // 2)
-                warnings.warn(f"memory ran out: drawing {large * GROUP:,} rows at a time now.", stacklevel=2)
-                continue
-            block = block[skip : skip + remaining]
-            yield block
-            group, skip, remaining = group + groups, 0, remaining - len(block)
-
-    def _stream_sobol(self, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
-        from scipy.stats import qmc  # half a second to import, which only those who ask for Sobol should pay
-
-        seed = int(jax.random.bits(key, dtype=jnp.uint32))
-        # 64 bits, since those of the default run out after 2^30 points.
-        engine = qmc.Sobol(self.latent.num_uniforms, bits=64, rng=np.random.default_rng(seed))
-        map_, rows = self._map(), GROUP * TILE_GROUPS
-        tile, skip = divmod(start, rows)
-        for _ in range(tile):
-            # Not `fast_forward`, which does not know 64 bits; beside the network this costs little.
-            engine.random(rows)
-        while remaining > 0:
-            uniforms = jax.device_put(engine.random(rows).astype(self.frame.centre.dtype))
-            block = np.asarray(_draw_uniforms(map_, uniforms))[skip : skip + remaining]
-            yield block
-            skip, remaining = 0, remaining - len(block)
-
-    def _map(self) -> "Sampler":
-        """Return the sampler without its story, which must not cause a compilation of its own."""
-        return Sampler(self.latent, self.network, self.frame)
-
-    def _block_groups(self) -> int:
-        tiles = math.ceil(MAX_BLOCK_FLOATS / (GROUP * TILE_GROUPS * self.dim))
-        return TILE_GROUPS * tiles
+        return _stream(self, key, num_samples, latents, start)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the sampler to one file (safetensors with a JSON header), atomically."""
@@ -200,24 +130,13 @@ def load(path: str | os.PathLike) -> Sampler:
         raise files.BadFileError(f"{path} does not describe a sampler: {error}") from None
 
 
-@eqx.filter_jit
-def _draw_groups(
-    sampler: Sampler, key: Key[Array, ""], first: Int[Array, ""], num_groups: int
-) -> Float[Array, "n dim"]:
-    """Draw groups `first`, `first + 1`, ... of `GROUP` rows each, a cache-sized tile at a time."""
-    groups = first + jnp.arange(num_groups)
-    # Fewer than a tile, or what is left of a block after memory ran out.
-    if num_groups <= TILE_GROUPS or num_groups % TILE_GROUPS:
-        return _draw_tile(sampler, key, groups)
-    tiles = jax.lax.map(lambda tile: _draw_tile(sampler, key, tile), groups.reshape(-1, TILE_GROUPS))
-    return tiles.reshape(-1, sampler.dim)
-
-
-def _draw_tile(sampler: Sampler, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n dim"]:
-    z = jax.vmap(lambda g: sampler.latent.sample(jax.random.fold_in(key, g), GROUP))(groups)
-    return jax.vmap(sampler)(z.reshape(-1, sampler.latent.dim))
-
-
-@eqx.filter_jit
-def _draw_uniforms(sampler: Sampler, uniforms: Float[Array, "n uniforms"]) -> Float[Array, "n dim"]:
-    return jax.vmap(lambda u: sampler(sampler.latent.from_uniform(u)))(uniforms)
+def _stream(sampler: Sampler, key: Any, num_samples: Any, latents: Any, start: Any) -> Iterator[np.ndarray]:
+    # Checked here and not in the generators, whose bodies wait for the first block to be asked for.
+    check_key(key)
+    num_samples = check_count(num_samples, "num_samples")
+    start = check_count(start, "start", at_least=0)
+    if start + num_samples > MAX_ROWS:
+        raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
+    sobol = check_choice(latents, "latents", ("iid", "sobol")) == "sobol"
+    parts = (sampler.latent, sampler.network, sampler.frame)
+    return (stream_sobol if sobol else stream_iid)(parts, key, num_samples, start)

@@ -11,6 +11,7 @@ import pytest
 from jax.errors import JaxRuntimeError
 
 import pushforward as pf
+from pushforward import streaming
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.training import loop, phases, recall
@@ -291,14 +292,14 @@ def test_a_budget_is_an_outcome_and_the_next_call_goes_on(tmp_path, whole, monke
 
 
 def test_memory_in_drawing_is_halved_too(sampler, monkeypatch):
-    expected, draw = np.asarray(sampler.sample(KEY, 140_000)), pf.sampler._draw_groups
+    expected, draw = np.asarray(sampler.sample(KEY, 140_000)), streaming._draw_groups
 
-    def greedy(map_, key, first, groups):
+    def greedy(parts, key, first, groups):
         if groups > 32:
             raise JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory.")
-        return draw(map_, key, first, groups)
+        return draw(parts, key, first, groups)
 
-    monkeypatch.setattr("pushforward.sampler._draw_groups", greedy)
+    monkeypatch.setattr("pushforward.streaming._draw_groups", greedy)
     with pytest.warns(UserWarning, match="rows at a time"):
         np.testing.assert_array_equal(sampler.sample(KEY, 140_000), expected)
 

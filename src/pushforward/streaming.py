@@ -1,0 +1,119 @@
+"""The one pass from latents to draws, block by block: draw `i` depends on the key and `i` alone.
+
+Functions of a sampler's parts and not methods of it: a bound method of an Equinox module is a module too, and
+making a few of them costs as much as making a thousand draws.
+"""
+
+import functools
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from pushforward.failures import is_exhausted
+from pushforward.frame import Frame
+from pushforward.latents import Latent
+
+GROUP = 1024
+"""Draw `i` is row `i % GROUP` of the latents made with `fold_in(key, i // GROUP)`, whatever `n` is."""
+
+TILE_GROUPS = 4
+"""Groups that pass the network at once: a 64-wide layer of 4,096 rows still fits in a core's cache."""
+
+MAX_BLOCK_FLOATS = 2**18
+"""Numbers in the output of one call of the large program: what bounds the memory of streaming."""
+
+MAX_ROWS = 2**31 * GROUP
+"""Draws that one key can number."""
+
+Parts = tuple[Latent, Any, Frame]
+"""Latent, network and frame: all that draws depend on. A sampler's story must not compile a program anew."""
+
+
+def stream_iid(parts: Parts, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
+    """Yield `remaining` independent draws from number `start` on."""
+    group, skip = divmod(start, GROUP)
+    large = _block_groups(parts[2].dim)
+    while remaining > 0:
+        # The large program is worth its waste only when more than a quarter of it is wanted.
+        groups = large if skip + remaining > large * GROUP // 4 else 1
+        try:
+            block = np.asarray(_draw_groups(parts, key, group, groups))
+        except (jax.errors.JaxRuntimeError, MemoryError) as error:
+            if groups == 1 or not is_exhausted(error):
+                raise
+            large = max(1, large // 2)
+            warnings.warn(f"memory ran out: drawing {large * GROUP:,} rows at a time now.", stacklevel=2)
+            continue
+        block = block[skip : skip + remaining]
+        yield block
+        group, skip, remaining = group + groups, 0, remaining - len(block)
+
+
+def stream_sobol(parts: Parts, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
+    """Yield points `start`, `start + 1`, ... of a scrambled Sobol sequence, pushed forward."""
+    from scipy.stats import qmc  # half a second to import, which only those who ask for Sobol should pay
+
+    latent, _, frame = parts
+    seed = int(jax.random.bits(key, dtype=jnp.uint32))
+    # 64 bits, since those of the default run out after 2^30 points.
+    engine = qmc.Sobol(latent.num_uniforms, bits=64, rng=np.random.default_rng(seed))
+    rows = GROUP * TILE_GROUPS
+    tile, skip = divmod(start, rows)
+    for _ in range(tile):
+        # Not `fast_forward`, which does not know 64 bits; beside the network this costs little.
+        engine.random(rows)
+    while remaining > 0:
+        uniforms = jax.device_put(engine.random(rows).astype(frame.centre.dtype))
+        block = np.asarray(_draw_uniforms(parts, uniforms))[skip : skip + remaining]
+        yield block
+        skip, remaining = 0, remaining - len(block)
+
+
+def gather(blocks: Iterator[np.ndarray], num_samples: int) -> np.ndarray:
+    """Return the blocks as one array; a single block is not copied."""
+    out = next(blocks)
+    if len(out) < num_samples:
+        first, row = out, len(out)
+        out = np.empty((num_samples, first.shape[1]), dtype=first.dtype)
+        out[:row] = first
+        for block in blocks:
+            out[row : row + len(block)] = block
+            row += len(block)
+    return out
+
+
+def _block_groups(dim: int) -> int:
+    tiles = math.ceil(MAX_BLOCK_FLOATS / (GROUP * TILE_GROUPS * dim))
+    return TILE_GROUPS * tiles
+
+
+# Not `eqx.filter_jit`, which sorts the leaves into arrays and others at every call: all are arrays here.
+@functools.partial(jax.jit, static_argnums=3)
+def _draw_groups(
+    parts: Parts, key: Key[Array, ""], first: int | Int[Array, ""], num_groups: int
+) -> Float[Array, "n dim"]:
+    """Draw groups `first`, `first + 1`, ... of `GROUP` rows each, a cache-sized tile at a time."""
+    groups = first + jnp.arange(num_groups)
+    # Fewer than a tile, or what is left of a block after memory ran out.
+    if num_groups <= TILE_GROUPS or num_groups % TILE_GROUPS:
+        return _draw_tile(parts, key, groups)
+    tiles = jax.lax.map(lambda tile: _draw_tile(parts, key, tile), groups.reshape(-1, TILE_GROUPS))
+    return tiles.reshape(-1, parts[2].dim)
+
+
+def _draw_tile(parts: Parts, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n dim"]:
+    latent, network, frame = parts
+    z = jax.vmap(lambda g: latent.sample(jax.random.fold_in(key, g), GROUP))(groups)
+    return jax.vmap(lambda z: frame(network(z)))(z.reshape(-1, latent.dim))
+
+
+@jax.jit
+def _draw_uniforms(parts: Parts, uniforms: Float[Array, "n uniforms"]) -> Float[Array, "n dim"]:
+    latent, network, frame = parts
+    return jax.vmap(lambda u: frame(network(latent.from_uniform(u))))(uniforms)
