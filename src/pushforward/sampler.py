@@ -15,11 +15,12 @@ from pushforward.checks import check_choice, check_count, check_key
 from pushforward.draws import Draws
 from pushforward.frame import Frame
 from pushforward.latents import Latent, Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, Modulated, NoiseHead
+from pushforward.networks import MLP, Coupled, Modulated, NoiseHead
 from pushforward.parameters import Parameters
 from pushforward.streaming import MAX_ROWS, gather, stream_iid, stream_sobol
 
-_CLASSES = {c.__name__: c for c in (MLP, Modulated, NoiseHead, Normal, Uniform, NormalMixture, Frame)}
+_NETWORKS = (MLP, Modulated, Coupled, NoiseHead)
+_CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, Frame)}
 
 
 class Sampler(eqx.Module):

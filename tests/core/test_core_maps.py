@@ -16,6 +16,7 @@ from pushforward.networks import (
     PIECEWISE_LINEAR,
     Modulated,
     NoiseConditional,
+    coupled,
     mlp,
     modulated,
 )
@@ -105,6 +106,23 @@ def test_modulated_starts_as_the_identity_and_stretches_at_most_so_far(dim):
     wanted = z * np.exp(3 * np.tanh(inner[:, :dim] / 3)) + inner[:, dim:]
     np.testing.assert_allclose(y, np.sum(np.asarray(wanted) ** 2), rtol=1e-4)
     assert all(np.any(slope != 0) for slope in jax.tree.leaves(slopes))
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_coupled_knows_its_inverse_and_its_determinant(dim):
+    net = coupled(KEY, dim, width=8)
+    z = jax.random.normal(KEY, (20, dim))
+    np.testing.assert_array_equal(jax.vmap(net)(z), z)
+    lasts = tuple(0.5 * jax.random.normal(jax.random.key(i), (2 * dim, 8)) for i in range(len(net.nets)))
+    net = eqx.tree_at(lambda n: tuple(each.weights[-1] for each in n.nets), net, lasts)
+    u, log_det = jax.jit(jax.vmap(net.value_and_log_det))(z)
+    jacobians = np.asarray(jax.jit(jax.vmap(jax.jacfwd(net)))(z), np.float64)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(jacobians)[1], atol=1e-4)
+    # Every coordinate moves every other.
+    assert np.all(np.abs(jacobians).max(0) > 0)
+    back, log_det_there = jax.jit(jax.vmap(net.inverse_and_log_det))(u)
+    np.testing.assert_allclose(back, z, atol=1e-4)
+    np.testing.assert_allclose(log_det_there, log_det, atol=1e-4)
 
 
 def test_noise_conditional_net_answers_at_one_scale():

@@ -18,7 +18,7 @@ from pushforward.targets import Gaussian
 from pushforward.training import Parts, alternating, phases, run
 from pushforward.training.alternating import averaged
 from pushforward.training.assemble import build_objective, build_parts
-from pushforward.training.teacher import Lesson
+from pushforward.training.lesson import Lesson
 
 KEY = jax.random.key(17)
 TINY = {

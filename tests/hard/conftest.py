@@ -17,7 +17,7 @@ from pushforward.sampler import Sampler
 from pushforward.studies import hard
 from pushforward.studies.hard import work
 from pushforward.training import preset
-from pushforward.training.teacher import Lesson
+from pushforward.training.lesson import Lesson
 
 METHODS = ("default", "smc", "mixture", "nuts", "flow", "steps")
 ABOUT = {

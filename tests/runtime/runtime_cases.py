@@ -8,7 +8,8 @@ import numpy as np
 
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture, Uniform
-from pushforward.networks import ACTIVATIONS, MLP, Modulated
+from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
+from pushforward.networks.coupled import num_layers
 from pushforward.parameters import Parameter, Parameters
 from pushforward.sampler import Sampler
 
@@ -61,6 +62,15 @@ def modulated(dim=3):
     return Sampler(mixture(rng, 5, dim), network, frame(rng, dim, bent=True), json.dumps(ABOUT))
 
 
+def coupled(dim=5):
+    rng = np.random.default_rng(6)
+    nets = []
+    for _ in range(num_layers(dim)):
+        inner = net(rng, (dim, 16, 2 * dim), "silu")
+        nets.append(eqx.tree_at(lambda n: n.weights[-1], inner, 0.3 * inner.weights[-1]))
+    return Sampler(mixture(rng, 3, dim), Coupled(tuple(nets)), frame(rng, dim, bent=True), json.dumps(ABOUT))
+
+
 def named():
     rng = np.random.default_rng(5)
     names = Parameters((Parameter("mu", ()), Parameter("tau", (), "positive")))
@@ -74,6 +84,7 @@ SAMPLERS = {
     "few latents": _mlp("silu", 2, 4, skip=True, bent=True),
     "no skip": _mlp("tanh", 3, 3, skip=False, bent=False),
     "modulated": modulated,
+    "coupled": coupled,
     "named": named,
 }
 

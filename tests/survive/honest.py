@@ -18,8 +18,8 @@ from pushforward.latents import NormalMixture
 from pushforward.networks import mlp, modulated
 from pushforward.runs import load_run
 from pushforward.sampler import Sampler, load
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Position
-from pushforward.training.teacher import Lesson
 from pushforward.training.written import OtherRunError, read_lesson, read_state, write_lesson, write_state
 
 ABOUT = {

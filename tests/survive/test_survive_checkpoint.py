@@ -18,7 +18,7 @@ from pushforward.training import loop, phases, recall
 from pushforward.training.alternating import alternating
 from pushforward.training.assemble import build_parts
 from pushforward.training.checkpoint import Checkpoint
-from pushforward.training.teacher import Lesson
+from pushforward.training.lesson import Lesson
 
 KEY = jax.random.key(2)
 TARGET = pf.targets.rosenbrock()

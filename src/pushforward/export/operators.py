@@ -8,7 +8,8 @@ import numpy as np
 
 from pushforward.export.graph import Graph
 from pushforward.frame import Frame
-from pushforward.networks import ACTIVATIONS, MLP, Modulated
+from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
+from pushforward.networks.coupled import kept
 from pushforward.networks.modulated import MAX_LOG_STRETCH
 
 
@@ -67,11 +68,24 @@ def add_mlp(graph: Graph, net: MLP, x: str) -> str:
 
 def add_modulated(graph: Graph, network: Modulated, z: str) -> str:
     """Add `z exp(3 tanh(s / 3)) + a`, with `[s, a]` the network of `z`."""
-    both, dim = add_mlp(graph, network.net, z), network.in_size
-    most = graph.constant(MAX_LOG_STRETCH)
+    return _stretched(graph, z, add_mlp(graph, network.net, z), np.ones(network.in_size))
+
+
+def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
+    """Add the layers one after the other: coordinates kept are stretched by one and shifted by nothing."""
+    for index, net in enumerate(network.nets):
+        mask = kept(index, network.in_size)
+        seen = graph.add("Mul", z, graph.constant(mask, "kept"))
+        z = _stretched(graph, z, add_mlp(graph, net, seen), 1.0 - mask)
+    return z
+
+
+def _stretched(graph: Graph, z: str, both: str, moved: np.ndarray) -> str:
+    dim, most = len(moved), graph.constant(MAX_LOG_STRETCH)
     bent = graph.add("Tanh", graph.add("Div", graph.columns(both, 0, dim), most))
-    stretched = graph.add("Mul", z, graph.add("Exp", graph.add("Mul", bent, most)))
-    return graph.add("Add", stretched, graph.columns(both, dim, 2 * dim))
+    stretch = graph.add("Mul", bent, graph.constant(MAX_LOG_STRETCH * moved, "moved"))
+    shift = graph.add("Mul", graph.columns(both, dim, 2 * dim), graph.constant(moved, "moved"))
+    return graph.add("Add", graph.add("Mul", z, graph.add("Exp", stretch)), shift)
 
 
 def add_network(graph: Graph, network: Any, z: str) -> str:
@@ -80,8 +94,10 @@ def add_network(graph: Graph, network: Any, z: str) -> str:
         return add_mlp(graph, network, z)
     if isinstance(network, Modulated):
         return add_modulated(graph, network, z)
+    if isinstance(network, Coupled):
+        return add_coupled(graph, network, z)
     raise TypeError(
-        f"`network` must be an MLP or a Modulated map to be exported; got {type(network).__name__}. "
+        f"`network` must be an MLP, Modulated or Coupled to be exported; got {type(network).__name__}. "
         "A network of your own is a function in `pushforward/export/operators.py`."
     )
 

@@ -9,5 +9,6 @@ from pushforward.objectives.fisher import FisherStein as FisherStein
 from pushforward.objectives.forward import Forward as Forward
 from pushforward.objectives.kl import KL as KL
 from pushforward.objectives.ksd import KSD as KSD
+from pushforward.objectives.likelihood import Likelihood as Likelihood
 from pushforward.objectives.semi_implicit import SemiImplicitKL as SemiImplicitKL
 from pushforward.objectives.steingan import SteinGAN as SteinGAN

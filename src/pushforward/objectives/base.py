@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -12,6 +12,23 @@ from pushforward.base import Target
 from pushforward.latents import Latent
 
 Network: TypeAlias = Callable[[Float[Array, " latent"]], Float[Array, " dim"]]
+
+
+@runtime_checkable
+class Invertible(Protocol):
+    """A map that knows its inverse and its determinant."""
+
+    def __call__(self, z: Array, /) -> Array:
+        """Map one latent."""
+        ...
+
+    def value_and_log_det(self, z: Array, /) -> tuple[Array, Array]:
+        """Map one latent, and return `log |det|` of the map there."""
+        ...
+
+    def inverse_and_log_det(self, x: Array, /) -> tuple[Array, Array]:
+        """Return the latent of one point, and `log |det|` of the map there."""
+        ...
 
 
 class View(NamedTuple):

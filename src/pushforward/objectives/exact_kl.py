@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.latents import Latent
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Invertible, Network, Objective, View, push
 
 
 def log_abs_det(matrix: Float[Array, "dim dim"]) -> Float[Array, ""]:
@@ -21,7 +21,9 @@ def log_abs_det(matrix: Float[Array, "dim dim"]) -> Float[Array, ""]:
 def value_and_log_det(
     network: Network, z: Float[Array, " dim"]
 ) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
-    """Return `g(z)` and `log |det dg/dz|` of a square map, by one tangent a coordinate."""
+    """Return `g(z)` and `log |det dg/dz|` of a square map: its own, or by one tangent a coordinate."""
+    if isinstance(network, Invertible):
+        return network.value_and_log_det(z)
     x, jvp = jax.linearize(network, z)
     if x.shape != z.shape:
         raise ValueError(
@@ -36,8 +38,16 @@ def value_and_score(
 ) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
     """Return `log p(x)` and `grad_x log p(x)` at `x = g(z)`, for the law `p` of a square map's draws.
 
-    `log p(g(z)) = log p(z) - log |det J(z)|`, so that its gradient in `z` is `J^T` times the score.
+    `log p(g(z)) = log p(z) - log |det J(z)|`, so that its gradient in `z` is `J^T` times the score; where the
+    inverse is known, no system need be solved.
     """
+    if isinstance(network, Invertible):
+
+        def log_p_at(x):
+            origin, log_det = network.inverse_and_log_det(x)
+            return latent.log_density(origin) - log_det
+
+        return jax.value_and_grad(log_p_at)(network(z))
 
     def log_p(point):
         return latent.log_density(point) - value_and_log_det(network, point)[1]
@@ -68,5 +78,11 @@ class ExactKL(Objective):
         log_p, s_p = jax.vmap(lambda point: value_and_score(frozen, latent, point))(z)
         x = push(network, z)
         log_q, s_q = jax.vmap(jax.value_and_grad(view.target.log_density))(jax.lax.stop_gradient(x))
-        path = jnp.sum(x * (s_p - s_q), axis=-1)
+        force = s_p - s_q
+        if isinstance(network, Invertible):
+            # A draw where the target overflows says nothing, and must not silence the rest.
+            said = jnp.isfinite(log_p - log_q) & jnp.all(jnp.isfinite(force), axis=-1)
+            force = jnp.where(said[:, None], force, 0.0)
+            log_p, log_q = jnp.where(said, log_p, 0.0), jnp.where(said, log_q, 0.0)
+        path = jnp.sum(x * force, axis=-1)
         return jnp.mean(log_p - log_q + path - jax.lax.stop_gradient(path))

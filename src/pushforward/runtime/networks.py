@@ -98,4 +98,37 @@ class Modulated:
         out += both[:, self.in_size :]
 
 
-Network: TypeAlias = MLP | Modulated
+class Coupled:
+    """Layers `u_m <- u_m exp(3 tanh(s / 3)) + a`, `[s, a]` an MLP of the coordinates that a layer keeps."""
+
+    def __init__(self, nets: tuple[MLP, ...]):
+        dim = nets[0].in_size if nets else 0
+        if dim < 2 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in nets):
+            raise ValueError("the nets of a Coupled map must each have twice as many outputs as inputs.")
+        self.nets, self.in_size, self.out_size = tuple(nets), dim, dim
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all of its products are done by the thread that asks for them."""
+        return all(net.narrow for net in self.nets)
+
+    def cast(self, dtype: np.dtype) -> "Coupled":
+        """Return the same network with weights of one type."""
+        return Coupled(tuple(net.cast(dtype) for net in self.nets))
+
+    def __call__(self, x: np.ndarray, out: np.ndarray, scratch: Scratch) -> None:
+        """Map the rows of `x` into `out`."""
+        np.copyto(out, x)
+        seen = scratch.array("seen", *x.shape)
+        both = scratch.array("modulation", len(x), 2 * self.in_size)
+        for index, net in enumerate(self.nets):
+            bit, side = divmod(index, 2)
+            moved = (np.arange(self.in_size) >> bit) % 2 != side
+            np.copyto(seen, out)
+            seen[:, moved] = 0.0
+            net(seen, both, scratch)
+            stretch = np.tanh(both[:, : self.in_size][:, moved] / MAX_LOG_STRETCH) * MAX_LOG_STRETCH
+            out[:, moved] = out[:, moved] * np.exp(stretch) + both[:, self.in_size :][:, moved]
+
+
+Network: TypeAlias = MLP | Modulated | Coupled

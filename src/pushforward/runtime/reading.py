@@ -9,15 +9,15 @@ import numpy as np
 from pushforward.container import BadFileError, read
 from pushforward.runtime.frame import Frame
 from pushforward.runtime.latents import LAWS
-from pushforward.runtime.networks import MLP, Modulated
+from pushforward.runtime.networks import MLP, Coupled, Modulated
 from pushforward.runtime.sampler import Sampler
 from pushforward.structure import rebuild
 
 if TYPE_CHECKING:
     from pushforward.parameters import Parameters
 
-_CLASSES = {"MLP": MLP, "Modulated": Modulated, "Frame": Frame, **LAWS}
-_LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated)
+_CLASSES = {"MLP": MLP, "Modulated": Modulated, "Coupled": Coupled, "Frame": Frame, **LAWS}
+_LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated, Coupled)
 
 
 def load(path: str | os.PathLike) -> Sampler:

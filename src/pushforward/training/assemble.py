@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.latents import Latent, Normal, NormalMixture, Uniform
 from pushforward.matching import Critic, Denoising, Exact, Kernel, Sliced
-from pushforward.networks import MLP, mlp, modulated
+from pushforward.networks import MLP, Coupled, coupled, mlp, modulated
 from pushforward.objectives import (
     KL,
     KSD,
@@ -22,6 +22,7 @@ from pushforward.objectives import (
     Fisher,
     FisherStein,
     Forward,
+    Likelihood,
     Objective,
     SteinGAN,
 )
@@ -30,6 +31,9 @@ from pushforward.training.settings import Settings
 
 FORWARD_UNTIL = 0.6
 """Share of the steps after which the pull to the teacher is gone: its errors must not be inherited."""
+
+RISE = (0.15, 0.4)
+"""Shares of the steps between which the target's weight rises, where the teacher's draws come first."""
 
 
 class ResidualScore(eqx.Module):
@@ -50,8 +54,12 @@ def build_parts(
     *,
     mixture: NormalMixture | None,
     draws: Float[Array, "m dim"] | None,
+    network: Coupled | None = None,
 ) -> Parts:
-    """Return the parts of the alternating algorithm for a target already in its frame."""
+    """Return the parts of the alternating algorithm for a target already in its frame.
+
+    Training begins at `network`, the teacher's map, where there is one of the wanted kind and size.
+    """
     key_network, key_score = jax.random.split(key)
     latent = build_latent(settings, target.dim, mixture)
     matching = build_matching(settings, target)
@@ -61,7 +69,7 @@ def build_parts(
         latent=latent,
         objective=build_objective(settings, draws),
         matching=matching,
-        network=build_network(key_network, settings, latent.dim, target.dim),
+        network=_begin(build_network(key_network, settings, latent.dim, target.dim), network),
         score_net=build_score_net(key_score, settings, latent, target.dim) if needs_net else None,
         optimiser=_adam(
             settings.learning_rate, settings.final_rate, settings.num_steps, settings.beta1, settings.clip
@@ -98,7 +106,14 @@ def build_network(key: Key[Array, ""], settings: Settings, latent_dim: int, dim:
     sizes = {"width": settings.width, "depth": settings.depth, "activation": settings.activation}
     if settings.network == "modulated":
         return modulated(key, dim, **sizes)
+    if settings.network == "coupled":
+        return coupled(key, dim, **sizes)
     return mlp(key, latent_dim, dim, skip=settings.skip, **sizes)
+
+
+def _begin(fresh: Any, taught: Coupled | None) -> Any:
+    shapes = [[leaf.shape for leaf in jax.tree.leaves(each)] for each in (fresh, taught)]
+    return taught if isinstance(fresh, Coupled) and shapes[0] == shapes[1] else fresh
 
 
 def build_score_net(key: Key[Array, ""], settings: Settings, latent: Latent, dim: int) -> Any:
@@ -147,6 +162,10 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
     if settings.forward_weight == 0.0:
         return main
     assert draws is not None
+    if settings.network == "coupled":
+        # First the teacher's draws alone: a map far from the target would be led by its few wildest draws.
+        # They stay to the end: KL alone leaves mass out where the map cannot follow the target.
+        return Combined((main, Likelihood(draws)), (_rising, settings.forward_weight))
     return Combined((main, Forward(draws)), (1.0, _fading(settings.forward_weight)))
 
 
@@ -157,6 +176,10 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
 @cache
 def _fading(weight: float) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
     return lambda progress: weight * jnp.maximum(0.0, 1.0 - progress / FORWARD_UNTIL)
+
+
+def _rising(progress: Float[Array, ""]) -> Float[Array, ""]:
+    return jnp.clip((progress - RISE[0]) / (RISE[1] - RISE[0]), 0.0, 1.0)
 
 
 @cache

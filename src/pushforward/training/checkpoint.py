@@ -14,8 +14,8 @@ from typing import Any
 
 from pushforward.checks import check_positive
 from pushforward.container import BadFileError
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Position
-from pushforward.training.teacher import Lesson
 from pushforward.training.written import Identity, read_lesson, read_state, write_lesson, write_state
 
 TEACHER, STATE = "teacher.pf", "state-{:012d}.pf"

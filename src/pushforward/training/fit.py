@@ -27,8 +27,9 @@ from pushforward.training.phases import LOG_ROWS, Work
 from pushforward.training.preflight import check_target
 from pushforward.training.settings import Settings, preset
 
-MAX_EXACT_DIM = 20
-"""Up to here the default computes the sampler's entropy exactly; beyond, it fits a score net."""
+FEW_DIMENSIONS, MANY_DIMENSIONS = 3, 100
+"""Up to the first, the default's map is free and its entropy found by tangents; from there on it is one that
+cannot fold, and beyond the second its batches are smaller."""
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,17 @@ def _chosen(method: str | None, settings: Settings | None, steps: int | None) ->
 
 
 def _for_dimension(settings: Settings, target: Target) -> Settings:
-    """Where the exact entropy would be too dear, polish with a score net, in steps too small to harm."""
-    if settings.method == "default" and getattr(target, "dim", 0) > MAX_EXACT_DIM:
-        return settings.replace(
-            objective="kl", matching="sliced" if target.dim > 64 else "exact", learning_rate=1e-4,
-            score_learning_rate=3e-4, score_steps=3, score_width=128, beta1=0.0,
-        )  # fmt: skip
-    return settings
+    """In more than a few dimensions a free map folds on the way, where its density is infinite."""
+    dim = getattr(target, "dim", 0)
+    if settings.method != "default" or dim <= FEW_DIMENSIONS:
+        return settings
+    return settings.replace(
+        network="coupled",
+        depth=2,
+        activation="silu",
+        learning_rate=5e-4,
+        batch_size=settings.batch_size if dim <= MANY_DIMENSIONS else settings.batch_size // 4,
+    )
 
 
 def _why(key: Key[Array, ""], target: Target, sampler: Sampler, result: LoopResult) -> str:

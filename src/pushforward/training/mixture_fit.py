@@ -11,6 +11,9 @@ from pushforward.latents import NormalMixture
 RIDGE = 1e-3
 """Added to every covariance, in units of the data's own variance: no component can fall onto a point."""
 
+SHRINK_FROM = 4
+"""Dimensions from which on a component's rows may be too few for a covariance of its own."""
+
 
 def _spread_out(key: Key[Array, ""], x: np.ndarray, k: int) -> np.ndarray:
     """Choose `k` rows far from each other (k-means++)."""
@@ -43,6 +46,11 @@ def _em(x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int) -> Nor
             return (r[:, None] * y).T @ y / m + ridge
 
         covariances = jax.vmap(covariance)(responsibility.T, means, mass)
+        if x.shape[1] >= SHRINK_FROM:
+            # As if each component had seen as many more rows as there are coordinates, with the shape of all.
+            pooled = jnp.tensordot(mass / mass.sum(), covariances, 1)
+            share = (mass / (mass + x.shape[1]))[:, None, None]
+            covariances = share * covariances + (1.0 - share) * pooled
         return NormalMixture(mass / mass.sum(), means, jnp.linalg.cholesky(covariances))
 
     return jax.lax.fori_loop(0, num_steps, body, mixture)
@@ -70,11 +78,17 @@ def reweigh(mixture: NormalMixture, x: Float[Array, "n dim"]) -> NormalMixture:
 
 
 def fit_mixture(
-    key: Key[Array, ""], x: Float[Array, "n dim"], num_components: int, *, num_steps: int = 60
+    key: Key[Array, ""],
+    x: Float[Array, "n dim"],
+    num_components: int,
+    *,
+    num_steps: int = 60,
+    centres: Float[Array, "k dim"] | None = None,
 ) -> NormalMixture:
-    """Fit a full-covariance mixture to the rows of `x`."""
+    """Fit a full-covariance mixture to the rows of `x`, from `centres` or from rows far from each other."""
     dim = x.shape[1]
-    centres = jnp.asarray(_spread_out(key, np.asarray(x), num_components))
+    if centres is None:
+        centres = jnp.asarray(_spread_out(key, np.asarray(x), num_components))
     scale = num_components ** (-1.0 / dim) * jnp.std(x, axis=0) + 1e-6
     start = NormalMixture(
         weights=jnp.full(num_components, 1.0 / num_components),

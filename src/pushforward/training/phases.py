@@ -21,6 +21,7 @@ from pushforward.metrics import ksd_imq_v
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
 from pushforward.training.checkpoint import Checkpoint
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
 from pushforward.training.outcome import FitError, Outcome
 from pushforward.training.pace import Alone, Crew
@@ -29,7 +30,7 @@ from pushforward.training.recall import keep_lesson, lessons, recalled_lesson, r
 from pushforward.training.repair import repair_weights, weigh
 from pushforward.training.settings import Settings
 from pushforward.training.spread import batch_mesh
-from pushforward.training.teacher import Lesson, learn
+from pushforward.training.teacher import learn
 
 LOG_ROWS = 40
 """Rows of history in a run: often enough to see it move, seldom enough to cost nothing."""
@@ -118,9 +119,10 @@ class Work:
 
     def build(self) -> None:
         """Make the network and all that trains it."""
-        mixture, draws = (None, None) if self.lesson is None else (self.lesson.mixture, self.lesson.draws)
-        framed = InFrame(self.target, self.frame)
-        self.parts = build_parts(self.key_parts, framed, self.settings, mixture=mixture, draws=draws)
+        framed, lesson = InFrame(self.target, self.frame), self.lesson
+        words = ("mixture", "draws", "network")
+        taught = {word: None if lesson is None else getattr(lesson, word) for word in words}
+        self.parts = build_parts(self.key_parts, framed, self.settings, **taught)
 
     def train(self, monitor: Callable[[State], Row] | None = None, num_rows: int = LOG_ROWS) -> None:
         """Train the network, step by step; `monitor` looks at it `num_rows` times."""

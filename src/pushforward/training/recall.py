@@ -10,8 +10,9 @@ from pushforward import distributed
 from pushforward.base import Target
 from pushforward.failures import is_exhausted
 from pushforward.training.checkpoint import TEACHER, Checkpoint
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Position
-from pushforward.training.teacher import Lesson, particles_for
+from pushforward.training.teacher import particles_for
 
 FEWEST_PARTICLES = 512
 

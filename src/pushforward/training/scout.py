@@ -31,9 +31,9 @@ class Peaks(NamedTuple):
 
 @eqx.filter_jit
 def uphill(
-    target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"], num_steps: int
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
-    """Return where walks from `x` end, and how high.
+    target: Target, x: Float[Array, "n dim"], step: Float[Array, "n #dim"], num_steps: int
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, "n dim"]]:
+    """Return where walks from `x` end, how high, and the steps with which they would go on.
 
     Each coordinate has a step of its own, which grows while its slope keeps its sign.
     """
@@ -55,8 +55,8 @@ def uphill(
 
     value, slope = tidy(*value_and_slope(x))
     steps = jnp.broadcast_to(step, x.shape)
-    (x, value, _, _), _ = jax.lax.scan(body, (x, value, slope, steps), None, length=num_steps)
-    return x, value
+    (x, value, _, steps), _ = jax.lax.scan(body, (x, value, slope, steps), None, length=num_steps)
+    return x, value, steps
 
 
 @eqx.filter_jit
@@ -66,11 +66,7 @@ def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim 
 
 def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_steps: int = 300) -> Peaks:
     """Find the places where mass may lie, from the log density alone."""
-    key_direction, key_radius = jax.random.split(key)
-    low, high = np.log(RADII[0]), np.log(RADII[1])
-    radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
-    starts = radius * jax.random.normal(key_direction, (num_starts, target.dim))
-    peaks = climb(target, starts, 0.1 * radius, num_steps=num_steps)
+    peaks = climb(target, *far_starts(key, num_starts, target.dim), num_steps=num_steps)
     if peaks is None:
         raise ValueError(
             f"`target`: the log density of {target.name!r} was not finite at any of {num_starts} starts "
@@ -79,11 +75,21 @@ def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_ste
     return peaks
 
 
+def far_starts(
+    key: Key[Array, ""], num_starts: int, dim: int
+) -> tuple[Float[Array, "n dim"], Float[Array, "n 1"]]:
+    """Return points at all distances from the origin, and first steps of a tenth of the distance."""
+    key_direction, key_radius = jax.random.split(key)
+    low, high = np.log(RADII[0]), np.log(RADII[1])
+    radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
+    return radius * jax.random.normal(key_direction, (num_starts, dim)), 0.1 * radius
+
+
 def climb(
     target: Target, starts: Float[Array, "n dim"], step: Float[Array, "n 1"], *, num_steps: int = 300
 ) -> Peaks | None:
     """Return the peaks above `starts`, with first steps of that length; `None` if no start is usable."""
-    x, value = (np.asarray(a, np.float64) for a in uphill(target, starts, step, num_steps))
+    x, value, _ = (np.asarray(a, np.float64) for a in uphill(target, starts, step, num_steps))
     usable = np.isfinite(value) & np.all(np.isfinite(x), axis=1)
     if not usable.any():
         return None
@@ -105,11 +111,17 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
         if len(kept) == limit:
             break
     points = x[kept]
-    hessians = np.asarray(_curvature(target, jnp.asarray(points)), np.float64)
-    choleskys = np.stack([_scale(h, spread) for h in hessians])
+    choleskys = curvature_scales(target, points, spread)
     mass = value[kept] + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
     near = mass > mass.max() - 20.0 - dim
     return Peaks(points[near], choleskys[near], value[kept][near])
+
+
+def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:
+    """Return at each point a factor of the inverse curvature; `spread`: how far apart points lie."""
+    hessians = np.asarray(_curvature(target, jnp.asarray(points)), np.float64)
+    apart = np.std(points, axis=0) + 1e-12 if spread is None else spread
+    return np.stack([_scale(h, apart) for h in hessians])
 
 
 def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:

@@ -18,8 +18,8 @@ class Settings:
 
     **The map.** `frame`: `teacher` (found by tempered particles) or `identity`. `latent`: `normal`,
     `uniform` or `mixture` (fitted to the teacher's draws), of `latent_dim` coordinates: by default the
-    target's and `extra_latents` more. `network`: `mlp` or `modulated`, with `width`, `depth` (hidden
-    layers), `activation`, `skip`.
+    target's and `extra_latents` more. `network`: `mlp`, `modulated` or `coupled`, with `width`, `depth`
+    (hidden layers), `activation`, `skip`.
 
     **The score.** `matching`: how the sampler's own score is estimated; the score net's sizes;
     `score_steps` of `score_batch_size` draws for each sampler step, the net averaged over them with memory
@@ -71,7 +71,7 @@ class Settings:
         for name, choices in {
             "frame": ("teacher", "identity"),
             "latent": ("normal", "uniform", "mixture"),
-            "network": ("mlp", "modulated"),
+            "network": ("mlp", "modulated", "coupled"),
             "activation": ACTIVATIONS,
             "score_activation": ACTIVATIONS,
             "matching": MATCHINGS,
@@ -112,7 +112,7 @@ class Settings:
             raise ValueError(
                 "`latent='mixture'` is fitted to the teacher's draws; it needs `frame='teacher'`."
             )
-        square = self.objective == "exact_kl" or self.network == "modulated"
+        square = self.objective == "exact_kl" or self.network in ("modulated", "coupled")
         if square and (self.extra_latents or self.latent_dim) and self.latent != "mixture":
             raise ValueError(
                 f"`latent_dim` and `extra_latents` must be left alone for network={self.network!r} with "

@@ -20,6 +20,9 @@ from pushforward.latents import Latent
 
 ESS_SHARE = 0.6
 MAX_TEMPERATURES = 200
+CROSSOVER_FROM = 4
+"""Dimensions from which on an ensemble move may leave some coordinates where they are."""
+
 TARGET_ACCEPTANCE = 0.57
 """MALA's optimal acceptance in high dimension."""
 
@@ -133,10 +136,28 @@ def _differences(key, between: Between, population: Population, b) -> Population
     moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
     pair = jax.random.randint(key_pair, (2, half), 0, n - half)
     u = jax.random.uniform(key_scale, (half, 2))
-    scale = jnp.where(u[:, :1] < 0.3, 1.0, 2.38 / np.sqrt(2 * dim) * jnp.exp(4.5 * u[:, 1:] - 4.0))
-    x = moving.x + scale * (still.x[pair[0]] - still.x[pair[1]])
+    if dim < CROSSOVER_FROM:
+        moved, root, whole = 1.0, np.sqrt(2 * dim), 0.3
+    else:
+        moved = _crossover(jax.random.fold_in(key_scale, 1), half, dim)
+        count = jnp.sum(moved, axis=1, keepdims=True)
+        root, whole = jnp.sqrt(2.0 * jnp.maximum(count, 1.0)), jnp.where(count < dim, 0.6, 0.3)
+    scale = jnp.where(u[:, :1] < whole, 1.0, 2.38 / root * jnp.exp(4.5 * u[:, 1:] - 4.0))
+    x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
     moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
+
+
+def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
+    """Say for each row which coordinates move: a third of the time all, else from one to all of them.
+
+    A target of many independent wells has too many modes for whole differences to lead from one to another,
+    but few for each coordinate.
+    """
+    key_share, key_mask = jax.random.split(key)
+    u = jax.random.uniform(key_share, (num_rows, 2))
+    share = jnp.where(u[:, :1] < 1 / 3, 1.0, dim ** -u[:, 1:])
+    return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
 
 
 def _mala(key, between: Between, population: Population, b, cholesky, log_step, width):

@@ -6,39 +6,30 @@ the start is already efficient, for then the particles have nothing left to corr
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
 from pushforward.training.affine import frame_from_draws
-from pushforward.training.mixture_fit import fit_mixture, mean_log_density, reweigh
+from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
+from pushforward.training.map_rounds import through_maps
+from pushforward.training.mixture_fit import reweigh
 from pushforward.training.scout import Peaks, scout
-from pushforward.training.smc import Teaching, teach
+from pushforward.training.smc import teach
+from pushforward.training.stops import with_stops
 
-EM_ROWS = 8192
 GOOD_START = 0.4
 MAX_ROUNDS = 4
-TOLERANCE = 0.001
-"""Nats a draw by which a smaller mixture may be worse than the best: far less than training mends."""
+MAPS_FROM = 4
+"""Dimensions from which on particles may be seen through a fitted map."""
 
-WIDEN = 1.25
-"""Starts are wider than what was seen: importance weights forgive excess and never lack."""
-
-
-class Lesson(NamedTuple):
-    """What was learnt of the target: a frame, a mixture of normals and draws in it, and `log Z`."""
-
-    frame: Frame
-    mixture: NormalMixture
-    draws: Float[Array, "m dim"]
-    log_z: float
-    rounds: list[dict[str, float]]
+STOPS_IN = (4, 100)
+"""Dimensions in which the walks' stops are looked at: below, particles find all mass; above, it is dear."""
 
 
 def particles_for(dim: int) -> int:
@@ -62,32 +53,30 @@ def learn(
     key_scout, key_rounds = jax.random.split(key)
     observe("looking for modes")
     peaks = scout(key_scout, target)
+    if STOPS_IN[0] <= target.dim <= STOPS_IN[1]:
+        peaks = with_stops(jax.random.fold_in(key_scout, 1), target, peaks)
     frame, start = _first_start(peaks)
-    wanted = num_components or (64 if len(peaks.points) > 24 and target.dim <= 3 else 32)
+    wanted = num_components or (64 if len(peaks.points) > 24 else 32)
     rounds: list[dict[str, float]] = []
     while True:
         i = len(rounds)
         key_teach, key_fit = jax.random.split(jax.random.fold_in(key_rounds, i))
         observe(f"tempered particles, round {i + 1}")
         result = teach(key_teach, InFrame(target, frame), start, num_particles=num_particles)
-        rounds.append(_row(result))
+        rounds.append(row_of(result))
         x = jax.vmap(frame)(result.draws)
         frame = frame_from_draws(x)
         u = jax.vmap(frame.inverse)(x)
-        mixture = _fit(key_fit, u, wanted, len(peaks.points))
-        start = _widen(mixture)
+        mixture = mixture_of(key_fit, u, wanted, jax.vmap(frame.inverse)(jnp.asarray(peaks.points, float)))
+        start = widened(mixture)
         yield Lesson(frame, reweigh(mixture, u), u, result.log_z, list(rounds))
         if len(rounds) == MAX_ROUNDS or (i > 0 and result.start_efficiency > GOOD_START):
-            return
-
-
-def _row(result: Teaching) -> dict[str, float]:
-    return {
-        "log_z": result.log_z,
-        "temperatures": result.num_temperatures,
-        "acceptance": result.acceptance,
-        "start_efficiency": result.start_efficiency,
-    }
+            break
+    if target.dim >= MAPS_FROM and result.start_efficiency <= GOOD_START:
+        lesson = Lesson(frame, mixture, u, result.log_z, rounds)
+        key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
+        words = {"num_particles": num_particles, "good_start": GOOD_START, "observe": observe}
+        yield from through_maps(key_maps, target, lesson, **words)
 
 
 def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
@@ -112,31 +101,3 @@ def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
     factors = np.concatenate([2.0 * choleskys / scale[:, None], 5.0 * np.eye(dim)[None]])
     return frame, NormalMixture(*(jnp.asarray(a, float) for a in (weights, means, factors)))
-
-
-def _fit(key: Key[Array, ""], u: Float[Array, "m dim"], wanted: int, num_peaks: int) -> NormalMixture:
-    """Fit mixtures of several sizes; return the smallest that unseen draws hardly tell from the best.
-
-    Components to spare cost nothing in likelihood and yet do harm: they are narrow, and the mixture's score,
-    from which Fisher training starts, is jagged between them.
-    """
-    key_rows, key_em = jax.random.split(key)
-    rows = jax.random.choice(key_rows, u.shape[0], (2 * EM_ROWS,))
-    train, held_out = u[rows[:EM_ROWS]], u[rows[EM_ROWS:]]
-    dim = u.shape[1]
-    # Where full covariances have many entries, so many components as the draws can pay for.
-    few = max(1, min(num_peaks, wanted, EM_ROWS // (4 * dim)))
-    sizes = {1, 4, 16, wanted} if dim <= 3 else {1, few, max(wanted // 4, 1)}
-    fits = [fit_mixture(key_em, train, size) for size in sorted(sizes)]
-    found = [float(mean_log_density(mixture, held_out)) for mixture in fits]
-    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - TOLERANCE)
-
-
-def _widen(mixture: NormalMixture) -> NormalMixture:
-    """Widen every component, and give a twentieth of the mass to one three times as wide as the frame."""
-    dim = mixture.dim
-    return NormalMixture(
-        weights=jnp.append(0.95 * mixture.weights, 0.05),
-        means=jnp.vstack([mixture.means, jnp.zeros(dim)]),
-        choleskys=jnp.concatenate([WIDEN * mixture.choleskys, 3.0 * jnp.eye(dim)[None]]),
-    )

@@ -17,10 +17,11 @@ from pushforward import files
 from pushforward.container import BadFileError, write_atomically
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
+from pushforward.networks import MLP, Coupled
 from pushforward.training.identity import differences
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Position
 from pushforward.training.packing import pack, unpack
-from pushforward.training.teacher import Lesson
 
 Identity = dict[str, Any]
 
@@ -43,13 +44,14 @@ def write_lesson(path: Path, identity: Identity, lesson: Lesson, seconds: float)
         "kind": "lesson", "identity": identity, "seconds": seconds,
         "log_z": repr(float(lesson.log_z)), "rounds": [_spelt(row) for row in lesson.rounds],
     }  # fmt: skip
-    files.dump(path, {"lesson": Taught(lesson.frame, lesson.mixture, lesson.draws)}, about)
+    parts = {"lesson": Taught(lesson.frame, lesson.mixture, lesson.draws)}
+    files.dump(path, parts if lesson.network is None else parts | {"map": lesson.network}, about)
 
 
 def read_lesson(path: Path, identity: Identity) -> tuple[Lesson, float]:
     """Read what `write_lesson` wrote; an `OtherRunError` if it is another fit's, else a `BadFileError`."""
     with _one_error(path):
-        parts, about = files.load(path, {c.__name__: c for c in (Taught, Frame, NormalMixture)})
+        parts, about = files.load(path, {c.__name__: c for c in (Taught, Frame, NormalMixture, Coupled, MLP)})
         _check(path, about, identity, "lesson")
         taught = parts["lesson"]
         if not isinstance(taught, Taught) or not isinstance(taught.frame, Frame):
@@ -58,8 +60,11 @@ def read_lesson(path: Path, identity: Identity) -> tuple[Lesson, float]:
             raise ValueError("its mixture and its frame do not fit.")
         if taught.draws.ndim != 2 or taught.draws.shape[1] != taught.frame.dim:
             raise ValueError("its draws and its frame do not fit.")
+        network = parts.get("map")
+        if network is not None and (not isinstance(network, Coupled) or network.in_size != taught.frame.dim):
+            raise ValueError("its map and its frame do not fit.")
         rounds = [_read(row) for row in about["rounds"]]
-        lesson = Lesson(taught.frame, taught.mixture, taught.draws, float(about["log_z"]), rounds)
+        lesson = Lesson(taught.frame, taught.mixture, taught.draws, float(about["log_z"]), rounds, network)
         return lesson, _seconds(about)
 
 

@@ -54,7 +54,7 @@ class Census:
         starts = draws[np.linspace(0, len(draws) - 1, CLIMBERS).astype(int)]
         typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
         steps = jax.device_put(np.full((CLIMBERS, 1), typical, draws.dtype))
-        ends = uphill(self.target, jax.device_put(starts), steps, CLIMB_STEPS)
+        ends = uphill(self.target, jax.device_put(starts), steps, CLIMB_STEPS)[:2]
         x, value = (np.asarray(each, np.float64) for each in ends)
         strangers = unlinked(self.target, self.basins.peaks, x, value)
         if not strangers.any():

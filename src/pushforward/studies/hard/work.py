@@ -24,9 +24,9 @@ from pushforward.studies.hard.store import Store
 from pushforward.training import fit, preset, run
 from pushforward.training.alternating import alternating
 from pushforward.training.assemble import build_parts
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import run_chunk
 from pushforward.training.phases import Work
-from pushforward.training.teacher import Lesson
 from pushforward.trust.evidence import add_noise, evidence
 
 NOISE = 0.02

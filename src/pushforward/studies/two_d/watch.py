@@ -18,9 +18,9 @@ from pushforward.targets import get
 from pushforward.training import Settings as Recipe
 from pushforward.training import preset
 from pushforward.training.alternating import State, averaged
+from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Row
 from pushforward.training.phases import Work
-from pushforward.training.teacher import Lesson
 
 
 class Watched(NamedTuple):

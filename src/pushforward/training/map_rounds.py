@@ -1,0 +1,78 @@
+"""The teacher's last rounds, from four dimensions on: particles seen through a map fitted to those before."""
+
+from collections.abc import Callable, Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward.base import Target
+from pushforward.frame import InFrame
+from pushforward.latents import NormalMixture
+from pushforward.training.affine import frame_from_draws
+from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
+from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
+from pushforward.training.smc import teach
+
+MAX_MAPS = 2
+HELD_OUT, SHORT_FIT = 4096, 300
+"""Draws by which maps are judged, and the steps of fits that are only judged."""
+
+
+def through_maps(
+    key: Key[Array, ""],
+    target: Target,
+    lesson: Lesson,
+    *,
+    num_particles: int,
+    good_start: float,
+    observe: Callable[[str], None],
+) -> Iterator[Lesson]:
+    """Go on where moves in the frame do not reach, through maps; yields a lesson after every round."""
+    for i in range(MAX_MAPS):
+        key_choose, key_map, key_teach = jax.random.split(jax.random.fold_in(key, i), 3)
+        observe(f"fitting a map, round {i + 1}")
+        if i == 0:
+            lesson = _likeliest(key_choose, lesson)
+        network = fit_coupled(key_map, lesson.draws, lesson.mixture)
+        observe(f"tempered particles seen through the map, round {i + 1}")
+        through = PulledBack(InFrame(target, lesson.frame), network)
+        result = teach(key_teach, through, widened(lesson.mixture), num_particles=num_particles)
+        draws, rounds = jax.vmap(network)(result.draws), [*lesson.rounds, row_of(result)]
+        lesson = Lesson(lesson.frame, lesson.mixture, draws, result.log_z, rounds, network)
+        yield lesson
+        if result.start_efficiency > good_start:
+            return
+
+
+def _likeliest(key: Key[Array, ""], lesson: Lesson) -> Lesson:
+    """Return the lesson with the frame, bent or straight, and the latents, one normal or many, for a map.
+
+    A bend is right where a coordinate has heavy tails of its own, and in the way where another coordinate
+    makes them. Which it is, short fits say, by the likelihood of draws they have not seen.
+    """
+    key_rows, key_fit, key_map = jax.random.split(key, 3)
+    x = jax.random.permutation(key_rows, jax.vmap(lesson.frame)(lesson.draws))
+    frames = [lesson.frame]
+    if bool(jnp.any(lesson.frame.bend > 0)):
+        frames.append(frame_from_draws(x, bend=False))
+    best, found = lesson, -np.inf
+    for frame in frames:
+        u = jax.vmap(frame.inverse)(x)
+        latents = [_standard(frame.dim)]
+        if lesson.mixture.weights.size > 1:
+            same = frame is lesson.frame
+            latents.append(
+                lesson.mixture if same else mixture_of(key_fit, u, lesson.mixture.weights.size, u[:0])
+            )
+        for latent in latents:
+            network = fit_coupled(key_map, u[HELD_OUT:], latent, SHORT_FIT)
+            value = float(log_likelihood(network, latent, frame, x[:HELD_OUT]))
+            if value > found:
+                best, found = lesson._replace(frame=frame, mixture=latent, draws=u), value
+    return best
+
+
+def _standard(dim: int) -> NormalMixture:
+    return NormalMixture(jnp.ones(1), jnp.zeros((1, dim)), jnp.eye(dim)[None])
