@@ -51,6 +51,21 @@ def check_positive(value: Any, argument: str, *, zero: bool = False) -> float:
     return float(value)
 
 
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def check_duration(value: Any, argument: str) -> float:
+    """Return seconds, given as a number or in words: `"90s"`, `"5m"`, `"1.5h"`."""
+    if not isinstance(value, str):
+        return check_positive(value, argument)
+    number, unit = (value[:-1], value[-1:]) if value[-1:].isalpha() else (value, "")
+    try:
+        return check_positive(float(number) * _UNITS[unit], argument)
+    except (KeyError, ValueError):
+        wanted = "a time above 0 in seconds, or such as '90s', '5m' or '1.5h'"
+        raise ValueError(f"`{argument}` must be {wanted}; got {value!r}.") from None
+
+
 def check_choice(value: Any, argument: str, choices: Iterable[str]) -> str:
     """Return `value` if it is among `choices`; otherwise name the nearest of them."""
     choices = sorted(choices)

@@ -12,6 +12,7 @@ from jax.errors import JaxRuntimeError
 
 import pushforward as pf
 from pushforward import streaming
+from pushforward.checks import check_duration
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.training import loop, phases, recall
@@ -287,8 +288,16 @@ def test_a_budget_is_an_outcome_and_the_next_call_goes_on(tmp_path, whole, monke
     assert done.outcome is pf.Outcome.OUT_OF_TIME
     assert 0 < len(done.history) < 40
     assert same(fit(checkpoint=tmp_path / "c"), whole)
-    with pytest.raises(ValueError, match="budget"):
-        fit(budget=-1.0)
+    assert [check_duration(each, "budget") for each in (2, "90", "90s", "1.5m", "2h")] == [
+        2,
+        90,
+        90,
+        90,
+        7200,
+    ]
+    for bad in (-1.0, "-1m", "m", "5 minutes", "", "nan"):
+        with pytest.raises(ValueError, match="budget"):
+            fit(budget=bad)
 
 
 def test_memory_in_drawing_is_halved_too(sampler, monkeypatch):

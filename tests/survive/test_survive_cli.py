@@ -74,6 +74,7 @@ def test_a_run_is_made_again_from_its_folder_alone(invoke, tmp_path):
             "from 0 to 1",
         ),
         (["--budget", "0"], "budget"),
+        (["--budget", "5 minutes"], "'5m'"),
     ],
 )
 def test_bad_options_of_survival_are_refused(invoke, tmp_path, monkeypatch, words, message):

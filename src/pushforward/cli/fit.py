@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from pushforward.checks import check_duration
 from pushforward.cli import errors
 from pushforward.cli.console import clean, note, pairs, stdout
 from pushforward.cli.options import Quiet, Seed
@@ -14,6 +15,13 @@ from pushforward.cli.options import Quiet, Seed
 if TYPE_CHECKING:
     from pushforward.base import Target
     from pushforward.training import Fit, Settings
+
+
+def _seconds(text: str) -> float:
+    try:
+        return check_duration(text, "--budget")
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def fit(
@@ -69,9 +77,9 @@ def fit(
     budget: Annotated[
         float | None,
         typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="Stop after so long, with the sampler so far.",
+            parser=_seconds,
+            metavar="TIME",
+            help="Stop after so long, such as 90s, 5m or 1h, with the sampler so far.",
             show_default=False,
         ),
     ] = None,
@@ -116,7 +124,7 @@ def fit(
 
       pushforward fit schools.py:model --data schools.npz
 
-      pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 3600
+      pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 1h
     """
     from pushforward.cli.many import end_of, join_others
     from pushforward.runs import check_folder, save_run

@@ -17,7 +17,7 @@ from jaxtyping import Array, Key
 from pushforward import distributed
 from pushforward._cache import let_programs_go
 from pushforward.base import Target
-from pushforward.checks import check_count, check_key, check_positive
+from pushforward.checks import check_count, check_duration, check_key
 from pushforward.sampler import Sampler
 from pushforward.training.checkpoint import EVERY, Checkpoint
 from pushforward.training.identity import identity_of
@@ -66,7 +66,7 @@ def fit(
     steps: int | None = None,
     progress: bool = True,
     throw: bool = True,
-    budget: float | None = None,
+    budget: float | str | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = EVERY,
 ) -> Fit:
@@ -82,7 +82,8 @@ def fit(
     - `steps`: training steps, in place of the method's.
     - `progress`: show a progress bar on standard error.
     - `throw`: raise `FitError` when training goes wrong; otherwise hand back the last good sampler.
-    - `budget`: seconds after which to stop, with the outcome `OUT_OF_TIME` and the sampler so far.
+    - `budget`: a time such as `"5m"`, or seconds, after which to stop, with the outcome `OUT_OF_TIME` and the
+        sampler so far.
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
         Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
 
@@ -93,7 +94,7 @@ def fit(
     # A process may fit any number of targets, one after the other.
     let_programs_go()
     settings = _for_dimension(_chosen(method, settings, steps), target)
-    deadline = float("inf") if budget is None else time.monotonic() + check_positive(budget, "budget")
+    deadline = float("inf") if budget is None else time.monotonic() + check_duration(budget, "budget")
     work = Work(key, target, settings, progress=progress and distributed.is_chief(), deadline=deadline)
     check_target(work.key_check, target)
     with _memory(key, target, settings, checkpoint, checkpoint_every) as work.checkpoint:
