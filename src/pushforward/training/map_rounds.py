@@ -13,7 +13,7 @@ from pushforward.latents import NormalMixture
 from pushforward.training.affine import frame_from_draws
 from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
-from pushforward.training.smc import teach
+from pushforward.training.smc import efficiency_of, teach
 
 MAX_MAPS = 2
 HELD_OUT, SHORT_FIT = 4096, 300
@@ -39,10 +39,12 @@ def through_maps(
         observe(f"tempered particles seen through the map, round {i + 1}")
         through = PulledBack(InFrame(target, lesson.frame), network)
         result = teach(key_teach, through, widened(lesson.mixture), num_particles=num_particles)
-        draws, rounds = jax.vmap(network)(result.draws), [*lesson.rounds, row_of(result)]
+        found = float(efficiency_of(key_choose, through, lesson.mixture))
+        rounds = [*lesson.rounds, {**row_of(result), "efficiency": found}]
+        draws = jax.vmap(network)(result.draws)
         lesson = Lesson(lesson.frame, lesson.mixture, draws, result.log_z, rounds, network)
         yield lesson
-        if result.start_efficiency > good_start:
+        if found > good_start:
             return
 
 

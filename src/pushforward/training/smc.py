@@ -261,5 +261,15 @@ def teach(
 
 
 @eqx.filter_jit
+def efficiency_of(
+    key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096
+) -> Float[Array, ""]:
+    """Return the effective sample size, as a share, of plain importance sampling from a law."""
+    log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
+    w = log_target - log_law
+    return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / num_draws
+
+
+@eqx.filter_jit
 def _ends(between: Between, x: Float[Array, "n dim"]):
     return jax.vmap(between.ends)(x)

@@ -20,16 +20,14 @@ from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
 from pushforward.training.map_rounds import through_maps
 from pushforward.training.mixture_fit import reweigh
 from pushforward.training.scout import Peaks, scout
-from pushforward.training.smc import teach
+from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 
 GOOD_START = 0.4
 MAX_ROUNDS = 4
-MAPS_FROM = 4
-"""Dimensions from which on particles may be seen through a fitted map."""
-
-STOPS_IN = (4, 100)
-"""Dimensions in which the walks' stops are looked at: below, particles find all mass; above, it is dear."""
+STOPS_IN = MAPS_IN = (4, 100)
+"""Dimensions in which the stops of walks are looked at, and in which particles may be seen through a map:
+below, particles find all mass; above, it is dear."""
 
 
 def particles_for(dim: int) -> int:
@@ -69,10 +67,15 @@ def learn(
         u = jax.vmap(frame.inverse)(x)
         mixture = mixture_of(key_fit, u, wanted, jax.vmap(frame.inverse)(jnp.asarray(peaks.points, float)))
         start = widened(mixture)
+        found = result.start_efficiency
+        if target.dim >= MAPS_IN[0]:
+            # Starts are wide in every coordinate, and in many that alone is inefficient.
+            found = float(efficiency_of(key_fit, InFrame(target, frame), mixture))
+            rounds[-1]["efficiency"] = found
         yield Lesson(frame, reweigh(mixture, u), u, result.log_z, list(rounds))
-        if len(rounds) == MAX_ROUNDS or (i > 0 and result.start_efficiency > GOOD_START):
+        if len(rounds) == MAX_ROUNDS or (i > 0 and found > GOOD_START):
             break
-    if target.dim >= MAPS_FROM and result.start_efficiency <= GOOD_START:
+    if MAPS_IN[0] <= target.dim <= MAPS_IN[1] and found <= GOOD_START:
         lesson = Lesson(frame, mixture, u, result.log_z, rounds)
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
         words = {"num_particles": num_particles, "good_start": GOOD_START, "observe": observe}
