@@ -82,3 +82,16 @@ def test_two_processes_have_the_losses_of_one_until_one_is_lost_and_one_goes_on(
     one = finish(begin(outs[0], checkpoint=folder), outs[0])
     assert (one["processes"], one["outcome"]) == (1, "FINISHED")
     np.testing.assert_allclose(one["objective"], alone["objective"], **CLOSE)
+
+
+def test_four_processes_have_the_losses_of_one(alone, tmp_path):
+    address, outs = f"127.0.0.1:{free_port()}", [tmp_path / f"{i}.json" for i in range(4)]
+    running = [begin(out, address, 4, i) for i, out in enumerate(outs)]
+    try:
+        found = [finish(process, out) for process, out in zip(running, outs, strict=True)]
+    finally:
+        for process in running:
+            process.kill()
+    assert [each["processes"] for each in found] == [4] * 4
+    for each in found:
+        np.testing.assert_allclose(each["objective"], alone["objective"], **CLOSE)
