@@ -24,7 +24,7 @@ from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 
 GOOD_START = 0.4
-MAX_ROUNDS = 4
+MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
 STOPS_IN = MAPS_IN = (4, 100)
 """Dimensions in which the stops of walks are looked at, and in which particles may be seen through a map:
 below, particles find all mass; above, it is dear."""
@@ -55,6 +55,8 @@ def learn(
         peaks = with_stops(jax.random.fold_in(key_scout, 1), target, peaks)
     frame, start = _first_start(peaks)
     wanted = num_components or (64 if len(peaks.points) > 24 else 32)
+    maps = MAPS_IN[0] <= target.dim <= MAPS_IN[1]
+    most = ROUNDS_BEFORE_MAPS if maps else MAX_ROUNDS
     rounds: list[dict[str, float]] = []
     while True:
         i = len(rounds)
@@ -73,9 +75,9 @@ def learn(
             found = float(efficiency_of(key_fit, InFrame(target, frame), mixture))
             rounds[-1]["efficiency"] = found
         yield Lesson(frame, reweigh(mixture, u), u, result.log_z, list(rounds))
-        if len(rounds) == MAX_ROUNDS or (i > 0 and found > GOOD_START):
+        if len(rounds) == most or (i > 0 and found > GOOD_START):
             break
-    if MAPS_IN[0] <= target.dim <= MAPS_IN[1] and found <= GOOD_START:
+    if maps and found <= GOOD_START:
         lesson = Lesson(frame, mixture, u, result.log_z, rounds)
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
         words = {"num_particles": num_particles, "good_start": GOOD_START, "observe": observe}
