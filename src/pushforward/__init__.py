@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pushforward.training import Settings as Settings
     from pushforward.training import fit as fit
     from pushforward.training import preset as preset
+    from pushforward.training.posterior import DataPlan as DataPlan
+    from pushforward.training.posterior import fit_posterior as fit_posterior
     from pushforward.trust import Census as Census
     from pushforward.trust import CheckSettings as CheckSettings
     from pushforward.trust import check as check
@@ -58,6 +60,8 @@ _NAMES = {
     "Settings": "training",
     "fit": "training",
     "preset": "training",
+    "DataPlan": "training.posterior",
+    "fit_posterior": "training.posterior",
     "Census": "trust",
     "CheckSettings": "trust",
     "check": "trust",

@@ -1,18 +1,28 @@
 """The smoke preset on made data: every kind of row once, resumption, refusals, the report."""
 
 import json
+from types import SimpleNamespace
 
+import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from pushforward.baselines import laplace
 from pushforward.cli import app
+from pushforward.frame import InFrame
 from pushforward.records import read
-from pushforward.studies.covertype import PRESETS, plan, run
+from pushforward.studies.covertype import PRESETS, plan, run, work
 from pushforward.studies.covertype.case import load
 from pushforward.studies.covertype.recipes import method_of, paper_recipe
 from pushforward.studies.covertype.rows import DONE, finished, rows
-from pushforward.studies.covertype.settings import METHODS, NOISE
+from pushforward.studies.covertype.run import WORK
+from pushforward.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
+from pushforward.studies.covertype.watch import Watch
+from pushforward.targets import expand
+from pushforward.training import Outcome
+from pushforward.training.minibatched import minibatched
 
 MAIN = ("nuts", "laplace", "ours", "sgld", "dsvi-frame", "noise")
 """One row of each kind; the others differ in the objective alone, and some compile for long."""
@@ -98,6 +108,40 @@ def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path, monkeypatch
         np.testing.assert_allclose(ours[name], whole[name], rtol=1e-4, atol=1e-4)
 
 
+def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path, monkeypatch):
+    """Stopped at its second look it records nothing; the next run ends where one without a stop does."""
+    look, looked = Watch.__call__, []
+
+    def stop_at_the_second(self, draw):
+        looked.append(look(self, draw))
+        if len(looked) == 2:
+            raise KeyboardInterrupt
+        return looked[-1]
+
+    settings = SMOKE.replace(methods=("sgld",), looks=3)
+    monkeypatch.setattr(Watch, "__call__", stop_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, tmp_path)
+    assert read(tmp_path / "covertype.jsonl")[1] == []
+    run(settings, tmp_path)
+    # One step was kept: two looks before the stop, two after.
+    assert len(looked) == 4
+    with np.load(tmp_path / "covertype_draws.npz") as ours, np.load(folder / "covertype_draws.npz") as whole:
+        name = "moments/sgld/covertype/0"
+        np.testing.assert_allclose(ours[name], whole[name], rtol=1e-5)
+        assert ours["curve/sgld/0"][:, 0].tolist() == [1, 2, 3]
+        assert np.all(np.diff(ours["curve/sgld/0"][:, 1]) > 0)
+    assert not list((tmp_path / ".covertype_samplers").glob("sgld*"))
+
+
+def test_an_interrupted_fit_of_ours_is_no_result(tmp_path, monkeypatch):
+    halted = SimpleNamespace(outcome=Outcome.INTERRUPTED)
+    monkeypatch.setattr(work, "fit_posterior", lambda *_, **__: halted)
+    with pytest.raises(KeyboardInterrupt):
+        run(SMOKE.replace(methods=("ours",)), tmp_path)
+    assert read(tmp_path / "covertype.jsonl")[1] == []
+
+
 def test_half_a_row_is_cut_away_and_another_preset_refused(tmp_path):
     settings = SMOKE.replace(methods=("laplace",))
     path = run(settings, tmp_path)
@@ -125,7 +169,11 @@ def test_the_presets_have_the_papers_sizes_and_enough_splits():
     found = rows(PRESETS["cpu"])
     assert len(set(found)) == len(found)
     assert {row.method for row in found} == set(METHODS)
-    assert all(row.split == 0 for row in found if row.method in NOISE)
+    assert all(row.split == 0 for row in found if row.method in (*NOISE, *SLOW))
+    assert {method for stage in STAGES for method in stage} == set(METHODS)
+    # What matters most is done on every split before the next stage begins.
+    stages = [next(i for i, stage in enumerate(STAGES) if row.method in stage) for row in found]
+    assert stages == sorted(stages)
     assert [row.method for row in found[:3]] == ["nuts", "laplace", "ours"]
 
 
@@ -134,6 +182,23 @@ def test_every_method_has_its_settings(name):
     how = method_of(name, PRESETS["cpu"], 464_809)
     assert how.steps >= 1000
     assert how.rows == (500 if name in ("kl", "fisher") or how.framed else 100)
+
+
+@pytest.mark.parametrize("name", [method for method in METHODS if method not in WORK])
+def test_every_method_can_take_a_step_and_draw(small, name):
+    """Traced, not compiled: `MAIN` runs for true, and `pushforward study covertype --preset smoke` all of them."""
+    how = method_of(name, PRESETS["smoke"], small.num_rows)
+    peak = small.centre()
+    target = InFrame(expand(small, peak), laplace.frame(peak)) if how.framed else small
+    algorithm = minibatched(how.build, target, how.rows)
+    key = jax.random.key(0)
+    state = eqx.filter_eval_shape(algorithm.init, key)
+    moved, info = eqx.filter_eval_shape(algorithm.step, key, state)
+    assert eqx.tree_equal(moved, state)
+    assert info
+    assert all(np.shape(figure) == () for figure in info.values())
+    draws = eqx.filter_eval_shape(lambda key, state: algorithm.sample(key, state, 16), key, state)
+    assert draws.shape == (16, 5)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from pushforward import Outcome, load
 from pushforward.baselines import laplace
 from pushforward.targets import BayesianLogisticRegression, gaussian
 from pushforward.training.posterior import RECIPE, DataPlan, fit_posterior
@@ -37,12 +38,12 @@ def truth(separated):
     return mean, np.sqrt([(mass * (g - m) ** 2).sum() for g, m in zip(grids, mean, strict=True)])
 
 
+SMALL = {"settings": RECIPE.replace(num_steps=400, width=24), "data": DataPlan(rows=60), "progress": False}
+
+
 @pytest.fixture(scope="module")
 def fitted(separated):
-    settings = RECIPE.replace(num_steps=400, width=24)
-    return fit_posterior(
-        jax.random.key(0), separated, settings=settings, data=DataPlan(rows=60), progress=False
-    )
+    return fit_posterior(jax.random.key(0), separated, **SMALL)
 
 
 def errors(draws, truth):
@@ -67,8 +68,54 @@ def test_it_says_what_it_did_and_how_near_it_came(fitted):
     assert fitted.outcome.good
 
 
-def test_other_targets_are_refused():
+def test_stopped_half_way_it_goes_on_to_the_same_sampler(separated, fitted, tmp_path):
+    looks = []
+
+    def stop_at_the_third(sampler):
+        looks.append(sampler)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        return {}
+
+    key = jax.random.key(0)
+    halted = fit_posterior(key, separated, **SMALL, checkpoint=tmp_path, monitor=stop_at_the_third)
+    assert halted.outcome is Outcome.INTERRUPTED
+    assert [row["step"] for row in halted.history] == [20, 40]
+    assert "efficiency" not in halted.sampler.about["metrics"]
+    resumed = fit_posterior(key, separated, **SMALL, checkpoint=tmp_path)
+    assert resumed.outcome is Outcome.FINISHED
+    draws = (fit.sampler.sample(jax.random.key(1), 100) for fit in (fitted, resumed))
+    np.testing.assert_array_equal(*draws)
+    with pytest.raises(ValueError, match=r"another fit.*data\.rows"):
+        fit_posterior(key, separated, **SMALL | {"data": DataPlan(rows=61)}, checkpoint=tmp_path)
+
+
+def test_no_time_is_a_named_outcome(separated):
+    hurried = fit_posterior(jax.random.key(0), separated, **SMALL, budget=1e-6)
+    assert hurried.outcome is Outcome.OUT_OF_TIME
+    # What there is without a step: the Laplace approximation at the centre.
+    draws = np.asarray(hurried.sampler.sample(jax.random.key(1), 4000))
+    np.testing.assert_allclose(draws.mean(0), separated.centre().mode, atol=0.2)
+
+
+def test_draws_have_the_models_names(separated, fitted, tmp_path):
+    fitted.sampler.save(tmp_path / "posterior.pf")
+    draws = load(tmp_path / "posterior.pf").draws(jax.random.key(1), 50)
+    x = np.asarray(fitted.sampler.sample(jax.random.key(1), 50))
+    np.testing.assert_allclose(draws["weights"], x[:, :1], rtol=1e-6)
+    np.testing.assert_allclose(draws["bias"], x[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(draws["alpha"], np.exp(x[:, 2]), rtol=1e-5)
+    rows = np.asarray(separated.rows)[0, :, :1]
+    assert BayesianLogisticRegression(rows, np.arange(300) % 2, bias=False).parameters.names == (
+        *("weights", "alpha"),
+    )
+
+
+def test_other_targets_and_senseless_options_are_refused(separated, tmp_path):
     with pytest.raises(TypeError, match="BayesianLogisticRegression"):
         fit_posterior(jax.random.key(0), gaussian())
+    for bad in ({"budget": -1.0}, {"checkpoint_every": -1.0, "checkpoint": tmp_path}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            fit_posterior(jax.random.key(0), separated, **SMALL, **bad)
     with pytest.raises(ValueError, match="estimate"):
         DataPlan(estimate="none")

@@ -63,7 +63,7 @@ def algorithm(
 
 def _init(key: Key[Array, ""], *, dim: int, scale: Float[Array, ""]) -> MeanField:
     del key
-    return MeanField(jnp.zeros(dim), jnp.full(dim, scale), jnp.zeros((), int))
+    return MeanField(jnp.zeros(dim), jnp.full(dim, scale, float), jnp.zeros((), int))
 
 
 def _step(

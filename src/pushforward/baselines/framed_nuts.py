@@ -94,7 +94,8 @@ def positions(
 def _init(key: Key[Array, ""], *, target: Target, num_chains: int, log_step: Float[Array, ""]) -> Tuned:
     start = jax.random.normal(key, (num_chains, target.dim))
     chains = jax.vmap(lambda x: blackjax.nuts.init(x, target.log_density))(start)
-    zero = jnp.zeros(())
+    # Of a type that steps do not change, or the first step and the second would be two programs.
+    zero, log_step = jnp.zeros(()), jnp.asarray(log_step, float)
     return Tuned(chains, log_step, log_step, zero, jnp.zeros((), int))
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from pushforward.base import Target
 from pushforward.checks import check_count, check_positive
+from pushforward.parameters import Parameter, Parameters
 from pushforward.targets.logistic_data import check_features, check_labels, chunk_rows, in_chunks
 from pushforward.targets.logistic_mode import Peak, find_centre, find_peak
 from pushforward.targets.logistic_sums import log_likelihood
@@ -73,6 +74,13 @@ class BayesianLogisticRegression(Target):
         self.origin = jax.device_put(np.zeros(weights, self.rows.dtype))
         self.slope, self.bias = None, bool(bias)
         self.dim, self.name = weights + 1, name
+
+    @property
+    def parameters(self) -> Parameters:
+        """The `weights` of the features, the `bias` if there is one, and the prior's precision `alpha`."""
+        bias = (Parameter("bias"),) if self.bias else ()
+        weights = Parameter("weights", (self.dim - 1 - len(bias),), dims=("feature",))
+        return Parameters((weights, *bias, Parameter("alpha", kind="positive")))
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the log posterior up to a constant: `log_likelihood` at `origin` counts as zero."""

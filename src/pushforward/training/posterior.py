@@ -7,8 +7,10 @@
 
 import dataclasses
 import json
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -16,22 +18,21 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.baselines import laplace
-from pushforward.checks import check_choice, check_count, check_key
+from pushforward.checks import check_choice, check_count, check_key, check_positive
 from pushforward.frame import InFrame
 from pushforward.sampler import Sampler
 from pushforward.targets import BayesianLogisticRegression, expand
 from pushforward.training.alternating import Parts, State, averaged
 from pushforward.training.assemble import build_parts
+from pushforward.training.checkpoint import EVERY, Checkpoint
 from pushforward.training.fit import Fit
-from pushforward.training.loop import LoopResult, Row, run
+from pushforward.training.identity import identity_of
+from pushforward.training.loop import LoopResult, Position, Row, nothing, run
 from pushforward.training.minibatched import minibatched, training_on
 from pushforward.training.outcome import FitError, Outcome
 from pushforward.training.progress import progress_bar
 from pushforward.training.repair import weigh
 from pushforward.training.settings import Settings, preset
-
-MUCH_DATA = 20_000
-"""Rows from which on this way is the default: with fewer, the teacher's particles can afford all of them."""
 
 WEIGHED = 1024
 LOG_ROWS = 20
@@ -65,19 +66,27 @@ def fit_posterior(
     data: DataPlan | None = None,
     progress: bool = True,
     throw: bool = True,
+    budget: float | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = EVERY,
     monitor: Callable[[Sampler], Row] = lambda sampler: {},
 ) -> Fit:
     """Train a one-shot sampler of a posterior with much data.
 
     **Arguments:**
 
-    - `key`, `settings`, `progress`, `throw`: as for `fit`.
+    - `key`, `settings`, `progress`, `throw`, `budget`, `checkpoint`, `checkpoint_every`: as for `fit`.
     - `data`: how much of the data a step sees.
     - `monitor`: figures of the sampler as it stands, asked for a few times during training.
     """
     check_key(key)
     if not isinstance(target, BayesianLogisticRegression):
         raise TypeError(f"`target` must be a BayesianLogisticRegression; got {type(target).__name__}.")
+    if not isinstance(settings, Settings):
+        raise TypeError(
+            f"`settings` must be Settings, such as `RECIPE.replace(width=32)`; got {type(settings).__name__}."
+        )
+    deadline = float("inf") if budget is None else time.monotonic() + check_positive(budget, "budget")
     data, phases = data or DataPlan(), []
     key_parts, key_train, key_weigh = jax.random.split(key, 3)
 
@@ -92,11 +101,14 @@ def fit_posterior(
     def look(state: State) -> Row:
         return monitor(Sampler(parts.latent, averaged(parts, state), frame))
 
-    started = time.monotonic()
-    result = _train(key_train, parts, data.rows, target.name, look, progress=progress)
-    phases.append({"phase": "train", "seconds": time.monotonic() - started, "outcome": result.outcome.name})
+    with _memory(key, target, settings, data, checkpoint, checkpoint_every) as memory:
+        result = _train(
+            key_train, parts, data.rows, look, memory, deadline=deadline, name=target.name, progress=progress
+        )
+    seconds = result.at.seconds if result.at is not None else 0.0
+    phases.append({"phase": "train", "seconds": seconds, "outcome": result.outcome.name})
     network, metrics = averaged(parts, result.state), {}
-    if settings.objective == "exact_kl" and result.outcome is not Outcome.INTERRUPTED:
+    if settings.objective == "exact_kl" and result.outcome.good:
         started = time.monotonic()
         weighing = weigh(key_weigh, InFrame(centred, frame), parts.latent, network, WEIGHED)
         metrics = {"efficiency": float(weighing.efficiency)}
@@ -110,30 +122,69 @@ def fit_posterior(
         "metrics": metrics,
         "phases": phases,
     }
-    sampler = Sampler(parts.latent, network, frame, json.dumps(about))
+    sampler = Sampler(parts.latent, network, frame, json.dumps(about), target.parameters)
     done = Fit(sampler, result.outcome, settings, phases, result.rows)
-    if result.outcome is Outcome.DIVERGED and throw:
-        raise FitError(f"{result.outcome.value}: try a smaller `learning_rate`.", done)
+    if throw and not (result.outcome.good or result.outcome is Outcome.INTERRUPTED):
+        remedy = result.why or "try a smaller `learning_rate`."
+        raise FitError(f"{result.outcome.value}: {remedy} `error.fit.sampler` holds it.", done)
     return done
+
+
+@contextmanager
+def _memory(
+    key: Key[Array, ""],
+    target: BayesianLogisticRegression,
+    settings: Settings,
+    data: DataPlan,
+    folder: str | os.PathLike | None,
+    every: float,
+) -> Iterator[Checkpoint | None]:
+    """Yield the fit's memory outside the process, if it has one; mode and frame are cheap to find again."""
+    if folder is None:
+        yield None
+        return
+    identity = identity_of(key, target, settings, log_every=_log_every(settings.num_steps))
+    memory = Checkpoint(folder, identity | {"data": dataclasses.asdict(data)}, every=every)
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def _log_every(num_steps: int) -> int:
+    return max(1, num_steps // LOG_ROWS)
 
 
 def _train(
     key: Key[Array, ""],
     parts: Parts,
     rows: int,
-    name: str,
     look: Callable[[State], Row],
+    memory: Checkpoint | None,
     *,
+    deadline: float,
+    name: str,
     progress: bool,
 ) -> LoopResult:
+    """Take the steps that an earlier run has not taken yet."""
     algorithm = minibatched(training_on(parts), parts.target, rows)
+    fresh, start = algorithm.init(key), None
+    if memory is not None:
+        before = memory.restore(Position(fresh, nothing(algorithm, key, fresh)), parts.num_steps)
+        start = None if before is None else before[0]
     with progress_bar(name, parts.num_steps, show=progress) as observe:
-        return run(
+        result = run(
             key,
             algorithm,
-            algorithm.init(key),
+            fresh,
             num_steps=parts.num_steps,
-            log_every=max(1, parts.num_steps // LOG_ROWS),
+            log_every=_log_every(parts.num_steps),
             monitor=look,
             observe=observe,
+            deadline=deadline,
+            start=start,
+            keep=(lambda at: None) if memory is None else memory.keep,
         )
+    if memory is not None and result.at is not None:
+        memory.keep(result.at, now=True)
+    return result

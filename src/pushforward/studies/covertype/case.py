@@ -9,7 +9,13 @@ from pushforward.baselines import laplace
 from pushforward.data import Covertype, Split, covertype, split, stand_in
 from pushforward.frame import Frame, InFrame
 from pushforward.studies.covertype.settings import Settings
-from pushforward.targets import BayesianLogisticRegression, ExpandedLogistic, expand
+from pushforward.targets import (
+    BayesianLogisticRegression,
+    BlockedLogistic,
+    ExpandedLogistic,
+    expand,
+    in_blocks,
+)
 from pushforward.targets.logistic_mode import Peak
 
 COPIES = 8
@@ -39,6 +45,11 @@ class Case:
     def centred(self) -> BayesianLogisticRegression:
         """The target, computed around its mode."""
         return self.target.centred(self.peak)
+
+    @cached_property
+    def blocked(self) -> BlockedLogistic:
+        """The same, laid out for passes over all rows at a few points: what NUTS runs on."""
+        return in_blocks(self.target, self.peak)
 
     @cached_property
     def frame(self) -> Frame:

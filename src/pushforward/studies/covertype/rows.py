@@ -7,7 +7,7 @@ import jax
 from jaxtyping import Array, Key
 
 from pushforward.records import Record
-from pushforward.studies.covertype.settings import METHODS, NOISE, Settings
+from pushforward.studies.covertype.settings import NOISE, SLOW, STAGES, Settings
 
 DONE = "row_seconds"
 """The last record of a row, so that a row without it was cut short."""
@@ -29,14 +29,22 @@ class Row(NamedTuple):
 
 
 def rows(settings: Settings) -> list[Row]:
-    """Return all rows, split by split."""
+    """Return all rows, stage by stage and in each split by split."""
     return [
         Row(method, target, number)
         for target in settings.targets
+        for stage in STAGES
         for number in range(settings.splits)
-        for method in METHODS
-        if method in settings.methods and (number == 0 or method not in NOISE)
+        for method in stage
+        if method in settings.methods and number < splits_of(method, settings)
     ]
+
+
+def splits_of(method: str, settings: Settings) -> int:
+    """Return on how many splits a method is run."""
+    if method in SLOW:
+        return min(settings.slow_splits, settings.splits)
+    return 1 if method in NOISE else settings.splits
 
 
 def finished(records: list[Record]) -> set[Row]:

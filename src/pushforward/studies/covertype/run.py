@@ -60,6 +60,7 @@ def run(
         seconds = time.monotonic() - started
         memory = judge.record(row, "peak_memory_gb", peak_memory_gb())
         records.append(path, [*found, memory, judge.record(row, DONE, seconds)])
+        store.forget(row)
         minutes = (time.monotonic() - began) / 60
         observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
     return path

@@ -1,11 +1,15 @@
 """What the study leaves beside its records: moments, curves and calibration for figures, half-done rows."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pushforward.studies.covertype.rows import Row
+from pushforward.training.checkpoint import Checkpoint
 
 
 class Store:
@@ -40,6 +44,20 @@ class Store:
     def piece(self, row: Row) -> dict[str, np.ndarray] | None:
         """Return what is kept of a half-done row."""
         return _load(self._piece(row))
+
+    @contextmanager
+    def memory(self, row: Row, settings: dict[str, Any]) -> Iterator[Checkpoint]:
+        """Yield the checkpoints of a row's training; every minute one, the last two kept."""
+        folder = self.pieces / f"{row.method}-{row.target}-{row.split}"
+        kept = Checkpoint(folder, {"row": str(row), "settings": settings})
+        try:
+            yield kept
+        finally:
+            kept.close()
+
+    def forget(self, row: Row) -> None:
+        """Forget the training of a row that is recorded."""
+        shutil.rmtree(self.pieces / f"{row.method}-{row.target}-{row.split}", ignore_errors=True)
 
     def _piece(self, row: Row) -> Path:
         return self.pieces / f"{row.method}-{row.target}-{row.split}.npz"

@@ -13,9 +13,11 @@ from pushforward.studies.covertype.case import Case
 from pushforward.studies.covertype.judge import Draw, Judge
 from pushforward.studies.covertype.recipes import method_of
 from pushforward.studies.covertype.rows import Row
+from pushforward.studies.covertype.settings import SLOW
 from pushforward.studies.covertype.store import Store
 from pushforward.studies.covertype.watch import Watch
-from pushforward.training import run
+from pushforward.training import Outcome, run
+from pushforward.training.loop import Position, nothing
 from pushforward.training.minibatched import minibatched
 from pushforward.training.posterior import RECIPE, DataPlan, fit_posterior
 
@@ -25,14 +27,15 @@ PLAIN_LARGE = 20
 
 def laplace_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
     """Find the mode and its curvature, and judge the normal law they make."""
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), time.process_time()
     law = laplace.gaussian(case.target.peak())
-    seconds = time.monotonic() - started
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu_started
     draw = eqx.filter_jit(lambda key, n: law.sample(key, n))
     return [
         *judge.fresh_draws(row, draw),
-        *judge.speed_records(row, draw, seconds),
+        *judge.speed_records(row, draw, cpu_seconds),
         judge.record(row, "train_seconds", seconds),
+        judge.record(row, "train_cpu_seconds", cpu_seconds),
     ]
 
 
@@ -50,14 +53,17 @@ def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
         row.key("train"), case.target, settings=settings, data=plan, progress=False, throw=False,
         monitor=lambda sampler: watch(sampler.sample),
     )  # fmt: skip
-    watch.keep(store, [line["step"] for line in done.history])
-    seconds = done.seconds - watch.seconds
+    if done.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    cpu_seconds, seconds = watch.cpu(), done.seconds - watch.looked
+    watch.keep(store, done.history)
     size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))
     efficiency = done.sampler.about["metrics"].get("efficiency")
     return [
         *judge.fresh_draws(row, done.sampler.sample),
-        *judge.speed_records(row, done.sampler.sample, seconds),
+        *judge.speed_records(row, done.sampler.sample, cpu_seconds),
         judge.record(row, "train_seconds", seconds),
+        judge.record(row, "train_cpu_seconds", cpu_seconds),
         judge.record(row, "iterations", settings.num_steps),
         judge.record(row, "parameters", size),
         *([] if efficiency is None else [judge.record(row, "efficiency", efficiency)]),
@@ -82,25 +88,35 @@ def baseline_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Recor
 
     steps = s.steps(how.steps)
     # A step of KL takes seconds, and the time limit is looked at once a chunk.
-    slow = row.method in ("kl", "fisher")
+    slow = row.method in SLOW
     log_every = max(1, min(steps // s.looks, 10) if slow else steps // s.looks)
-    started = time.monotonic()
-    result = run(
-        key_run, algorithm, eqx.filter_jit(algorithm.init)(key_init), num_steps=steps, log_every=log_every,
-        monitor=lambda state: watch(draw_from(state)), deadline=started + how.seconds,
-    )  # fmt: skip
-    seconds = time.monotonic() - started - watch.seconds
-    watch.keep(store, [line["step"] for line in result.rows])
+    begin = eqx.filter_jit(algorithm.init)(key_init)
+    with store.memory(row, {"rows": how.rows, "steps": steps, "log_every": log_every}) as memory:
+        start = memory.restore(Position(begin, nothing(algorithm, key_run, begin)), steps)
+        before = Position(begin, {}) if start is None else start[0]
+        watch.go_on(before.rows)
+        result = run(
+            key_run, algorithm, begin, num_steps=steps, log_every=log_every,
+            monitor=lambda state: watch(draw_from(state)), start=None if start is None else start[0],
+            deadline=time.monotonic() + how.seconds - before.seconds, keep=memory.keep,
+        )  # fmt: skip
+        assert result.at is not None
+        if result.outcome is Outcome.INTERRUPTED:
+            # Half a training is nothing to judge: it is where the next run goes on.
+            memory.keep(result.at, now=True)
+            raise KeyboardInterrupt
+    seconds, cpu_seconds = result.at.seconds - watch.looked, watch.cpu()
+    watch.keep(store, result.rows)
     draw = draw_from(result.state)
-    taken = result.rows[-1]["step"] if result.rows else 0
     if how.fixed:
         judged = judge.fixed_draws(row, np.asarray(draw(key_run, s.predictive_draws)))
     else:
-        judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, seconds)]
+        judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, cpu_seconds)]
     return [
         *judged,
         judge.record(row, "train_seconds", seconds),
-        judge.record(row, "iterations", taken),
+        judge.record(row, "train_cpu_seconds", cpu_seconds),
+        judge.record(row, "iterations", result.at.step),
     ]
 
 
