@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 from models_data import SIGMA, Y
 from numpyro.infer.util import potential_energy
@@ -58,6 +59,15 @@ def raising(y):
     raise KeyError("no such column")
 
 
+def line(x, y):
+    numpyro.sample("obs", dist.Normal(numpyro.sample("slope", dist.Normal(0, 1)) * x, 1.0), obs=y)
+
+
+def computed(y):
+    one = numpyro.sample("one", dist.Delta(1.0))
+    numpyro.sample("obs", dist.Normal(numpyro.sample("a", dist.Normal(one, 1)), 1), obs=y)
+
+
 CASES = {
     "no arguments": (schools, (), {}, TypeError, ("'sigma'", "schools(sigma, y=None)")),
     "no data": (schools, (SIGMA,), {}, ValueError, ("'y'", "data are missing", "y=None")),
@@ -72,6 +82,16 @@ CASES = {
     "subsample": (part_of, (np.zeros(10),), {}, ValueError, ("'rows'", "subsample_size")),
     "negative counts": (counts, (np.array([1, -2]),), {}, ValueError, ("1 of 2 data at 'obs'", "outside")),
     "an error of its own": (raising, (np.zeros(3),), {}, ValueError, ("KeyError: 'no such column'", "[3]")),
+    "rows that differ": (
+        line, (np.ones(3), np.ones(4)), {}, ValueError, ("'obs'", "shape (4,)", "shape (3,)", "ndarray[4]"),
+    ),
+    "names for data": (line, (np.ones(2), np.array(["a", "b"])), {}, TypeError, ("'obs'", "<U1", "numbers")),
+    "None among data": (line, (np.ones(2), np.array([1.0, None])), {}, TypeError, ("'obs'", "object")),
+    "holes in a covariate": (
+        line, (np.array([1.0, np.nan]), np.ones(2)), {}, ValueError, ("loc parameter", "ndarray[2] with 1 NaN"),
+    ),
+    "Delta": (computed, (1.0,), {}, ValueError, ("'one'", "numpyro.deterministic")),
+    "a table": (line, (1.0, pd.Series([1.0, 2.0])), {}, ValueError, ("to_numpy()",)),
     "no model": (3, (), {}, TypeError, ("`model` must be a function", "int")),
 }  # fmt: skip
 
@@ -151,6 +171,10 @@ PYMC = {
     "moving support": (
         lambda pm: pm.Uniform("b", 0, pm.HalfNormal("a")),
         ("'b'", "depend on other variables"),
+    ),
+    "rows that differ": (
+        lambda pm: pm.Normal("obs", pm.Normal("a", shape=3), 1, observed=np.ones(4)),
+        ("(4,), (3,)", "shapes that go together"),
     ),
     "unknown transform": (lambda pm: pm.LKJCorr("c", n=3, eta=1), ("'c'", "no map here")),
 }

@@ -90,6 +90,16 @@ def test_draws_of_a_file_and_a_reference(invoke, asked, tmp_path):
     assert target.name == "mog2"
 
 
+def test_a_models_data_are_given_again(invoke, saved, asked, tmp_path):
+    (tmp_path / "model.py").write_text("def scaled(x, scale):\n    return -0.5 * ((x / scale) ** 2).sum()\n")
+    np.savez(tmp_path / "scale.npz", scale=np.array([1.0, 2.0]))
+    words = (saved, "--target", f"{tmp_path / 'model.py'}:scaled")
+    result = invoke(*words, "--data", tmp_path / "scale.npz")
+    assert result.exit_code == 0, result.output
+    assert float(asked[0][1].log_density(jnp.array([0.0, 2.0]))) == -0.5
+    assert invoke(*words, "--data", tmp_path / "none.npz").exit_code == 2
+
+
 def test_what_makes_no_sense_is_refused(invoke, saved, asked, tmp_path):
     np.save(tmp_path / "chain.npy", np.zeros((300, 2)))
     np.savez(tmp_path / "two.npz", a=np.ones(2), b=np.ones(2))

@@ -24,6 +24,9 @@ def break_even(
     dim: Annotated[
         int, typer.Option(min=0, help="Coordinates, for a plain function.", show_default=False)
     ] = 0,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Data of --target.", show_default=False)
+    ] = None,
     budget: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How long NUTS may draw.")] = 60.0,
     seed: Seed = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -41,11 +44,12 @@ def break_even(
     """
     import jax
 
+    from pushforward.cli.models import read_data
     from pushforward.cli.specs import find_target
     from pushforward.payback import break_even as measure
 
     sampler, spec = load_sampler(source), target or _named(source)
-    density = find_target(spec, dim or sampler.dim)
+    density = find_target(spec, dim or sampler.dim, read_data(data))
     found = measure(jax.random.key(seed), sampler, density, budget=budget)
     if as_json:
         typer.echo(json.dumps(found.as_json(), indent=2))

@@ -35,6 +35,9 @@ def check(
     dim: Annotated[
         int, typer.Option(min=0, help="Coordinates, for a plain function.", show_default=False)
     ] = 0,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="Data of --target.", show_default=False)
+    ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draws to be trusted: .npy or .npz.", show_default=False),
@@ -60,13 +63,15 @@ def check(
 
       pushforward check runs/mine --target model.py:log_density --html check.html
 
+      pushforward check runs/schools --target schools.py:model --data schools.npz
+
       pushforward check chain.npy --target funnel --json | jq .verdict
     """
     import jax
 
     from pushforward import trust
 
-    sampler, density = _subject(source, target, dim)
+    sampler, density = _subject(source, target, dim, data)
     trusted = None if reference is None else _read_draws(reference)
     settings = trust.CheckSettings(num_draws=draws)
     report = trust.check(jax.random.key(seed), sampler, density, reference=trusted, settings=settings)
@@ -83,19 +88,20 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _subject(source: Path, spec: str, dim: int) -> tuple[Any, "Target"]:
+def _subject(source: Path, spec: str, dim: int, data: Path | None) -> tuple[Any, "Target"]:
     """Return what is to be checked, and the density it is to be checked against."""
+    from pushforward.cli.models import read_data
     from pushforward.cli.specs import find_target
 
-    size = dim or None
+    size, given = dim or None, read_data(data)
     if source.suffix in DRAWS:
         if not spec:
             raise CommandError(f"--target is needed: {source} holds draws and does not say of what.")
-        return _read_draws(source), find_target(spec, size)
+        return _read_draws(source), find_target(spec, size, given)
     about, sampler = _load(source)
     if not spec:
         spec = _named(about, source)
-    return sampler, find_target(spec, size or sampler.dim)
+    return sampler, find_target(spec, size or sampler.dim, given)
 
 
 def _load(source: Path) -> tuple[Any, Any]:

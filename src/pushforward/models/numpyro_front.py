@@ -100,10 +100,22 @@ def _target(
         eqx.filter_eval_shape(as_constants.log_density, np.zeros(record.dim, np.float32))
     except Exception as error:
         raise ValueError(
-            f"`model`: the log density of {name!r} cannot be compiled: {first_line(error)} Sites "
-            "must not decide Python's control flow; use `jax.numpy.where` or `jax.lax.cond`."
+            f"`model`: the log density of {name!r} cannot be compiled: {first_line(error)} "
+            f"{_remedy(error, args, kwargs)}"
         ) from error
     return as_constants
+
+
+def _remedy(error: Exception, args: tuple, kwargs: dict) -> str:
+    """Return what to try, as far as the error tells."""
+    if isinstance(error, jax.errors.ConcretizationTypeError):
+        return "Sites must not decide Python's control flow; use `jax.numpy.where` or `jax.lax.cond`."
+    if isinstance(error, jax.errors.TracerArrayConversionError):
+        return (
+            "Something in the model is no array of JAX's or NumPy's (a table of pandas?), or computes with "
+            "NumPy: pass `table.to_numpy()`, and write `jax.numpy`."
+        )
+    return f"Check its data: {_described(args, kwargs)}."
 
 
 def _swapped(fn: Callable[..., Any], arrays: Any, values: Any) -> Any:
@@ -150,7 +162,11 @@ def _described(args: tuple, kwargs: dict) -> str:
 
 def _shape(value: Any) -> str:
     shape = getattr(value, "shape", None)
-    return f"{type(value).__name__}{list(shape)}" if shape is not None else repr(value)[:40]
+    if shape is None:
+        return repr(value)[:40]
+    array = np.asarray(value)
+    holes = int(np.isnan(array).sum()) if array.dtype.kind == "f" else 0
+    return f"{type(value).__name__}{list(shape)}" + (f" with {holes} NaN" if holes else "")
 
 
 def _check_data(model: Any, name: str, first: dict, second: dict, args: tuple, kwargs: dict) -> None:
@@ -165,6 +181,13 @@ def _check_data(model: Any, name: str, first: dict, second: dict, args: tuple, k
             f"on purpose, say `{left[0]}=None`."
         )
     for key, site in observed.items():
+        differ = sites.shapes_that_differ(site)
+        if differ is not None:
+            raise ValueError(
+                f"`model`: the data at {key!r} of {name!r} have shape {differ[1]}, and the likelihood there "
+                f"has shape {differ[0]}. Check that all arguments are of the same rows: "
+                f"{_described(args, kwargs)}."
+            )
         if sites.is_masked(site):
             continue
         check_observed("model", name, key, site["value"])

@@ -54,6 +54,13 @@ def from_pymc(model: Any) -> NamedTarget:
             raise ValueError(
                 f"`model`: {name!r} uses something that PyMC cannot turn into JAX: {first_line(error)}"
             ) from error
+        except ValueError as error:
+            if str(error).startswith("`model`"):
+                raise
+            raise ValueError(
+                f"`model`: PyMC cannot build the log density of {name!r}: {first_line(error)} Check that "
+                "data and parameters have shapes that go together; `model.debug()` says more."
+            ) from error
     target = NamedTarget(
         fn=eqx.Partial(_call, log_density, data),
         record=record,

@@ -30,6 +30,12 @@ def latent_sites(trace: Trace, model: str) -> Trace:
             "sampler needs a density with a gradient. Sum them out (a mixture: `numpyro.distributions."
             "MixtureSameFamily`, or `jax.scipy.special.logsumexp` with `numpyro.factor`), or pass their data."
         )
+    fixed = [key for key, site in unobserved.items() if _is_made_of(site, "Delta")]
+    if fixed:
+        raise ValueError(
+            f"`model`: site(s) {listed(fixed)} of {model!r} are drawn from `Delta`, hence have no density. "
+            "Write `numpyro.deterministic(name, value)` for what is computed."
+        )
     parameters = [key for key, site in trace.items() if site["type"] in ("param", "mutable")]
     if parameters:
         raise ValueError(
@@ -79,12 +85,17 @@ def axes(site: dict[str, Any]) -> tuple[str, ...]:
 
 def is_masked(site: dict[str, Any]) -> bool:
     """Whether some of a site's data are switched off, so that holes in them may be meant."""
-    fn = site["fn"]
-    while fn is not None:
-        if type(fn).__name__ == "MaskedDistribution":
-            return True
-        fn = getattr(fn, "base_dist", None)
-    return False
+    return _is_made_of(site, "MaskedDistribution")
+
+
+def shapes_that_differ(site: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the shapes of a likelihood and of its data, if the two do not go together."""
+    wanted, got = tuple(site["fn"].shape()), np.shape(site["value"])
+    try:
+        np.broadcast_shapes(wanted, got)
+    except ValueError:
+        return wanted, got
+    return None
 
 
 def outside_support(site: dict[str, Any], again: dict[str, Any]) -> int:
@@ -119,6 +130,16 @@ def derived(
 def _is_discrete(site: dict[str, Any]) -> bool:
     support = site["fn"].support
     return bool(getattr(support, "is_discrete", False)) or np.asarray(site["value"]).dtype.kind in "iub"
+
+
+def _is_made_of(site: dict[str, Any], kind: str) -> bool:
+    """Whether a distribution of that name is among those that a site's is wrapped around."""
+    fn = site["fn"]
+    while fn is not None:
+        if type(fn).__name__ == kind:
+            return True
+        fn = getattr(fn, "base_dist", None)
+    return False
 
 
 def _is_partial_plate(site: dict[str, Any]) -> bool:

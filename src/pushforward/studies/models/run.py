@@ -1,0 +1,93 @@
+"""Run the study: every row that is not yet recorded, one after the other."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pushforward import records
+from pushforward._cache import let_programs_go
+from pushforward.records import Header, Record
+from pushforward.studies.models.cases import REFERENCE
+from pushforward.studies.models.judge import fit_row
+from pushforward.studies.models.reference import reference_row
+from pushforward.studies.models.rows import DONE, Row, finished, record_of, row_of, rows
+from pushforward.studies.models.settings import STUDY, Settings
+from pushforward.studies.models.store import Store
+from pushforward.trust.verdict import VERDICTS
+
+
+def plan(settings: Settings) -> list[str]:
+    """Return the rows for a reader."""
+    words = {REFERENCE: "long NUTS"}
+    return [f"{row}: {words.get(row.method, 'fit, check, compare')}" for row in rows(settings)]
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    command: str = "pushforward study models",
+    observe: Callable[[str], None] = lambda words: None,
+) -> Path:
+    """Run all rows that `folder/models.jsonl` does not hold yet, and return its path.
+
+    A row's records are added in one write when it is done, so an interruption costs one row at most.
+
+    **Arguments:**
+
+    - `settings`: one of `PRESETS`, or changed from it.
+    - `folder`: where the records are, or will be.
+    - `fresh`: begin again, whatever is there; chains of NUTS are kept, since no fit has touched them.
+    - `command`: written into the header.
+    - `observe`: is told a line at a time.
+    """
+    folder = Path(folder)
+    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    done = _begin(path, store, settings, command, fresh=fresh)
+    todo = [row for row in rows(settings) if row not in done]
+    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
+    for number, row in enumerate(todo, start=1):
+        let_programs_go()
+        started = time.monotonic()
+        if row.method == REFERENCE:
+            found = reference_row(row, settings, store)
+        else:
+            found = fit_row(row, settings, store, observe)
+        seconds = time.monotonic() - started
+        records.append(path, [*found, record_of(settings, row, DONE, seconds)])
+        observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s")
+    return path
+
+
+def _begin(path: Path, store: Store, settings: Settings, command: str, *, fresh: bool) -> set[Row]:
+    """Return the rows that are there already, with what an interruption left of others cut away."""
+    if fresh or not path.exists():
+        store.clear()
+        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
+        return set()
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        # The line that a kill tore in two.
+        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    old, held = records.read(path)
+    if old.preset != settings.preset:
+        raise ValueError(
+            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
+            "Choose another folder, or begin again with `--fresh`."
+        )
+    done = finished(held)
+    whole = [record for record in held if row_of(record) in done]
+    if len(whole) < len(held):
+        records.write(path, old, whole)
+    return done
+
+
+def _summary(found: list[Record]) -> str:
+    """Return the figures a reader watches."""
+    shown = ("rhat", "ess", "mean_error_max", "sd_error_max", "train_seconds", "check_seconds")
+    words = [f"{r.metric} {r.value:.3g}, " for r in found if r.metric in shown]
+    words += [f"{VERDICTS[int(r.value)]}, " for r in found if r.metric == "verdict"]
+    flags = [r for r in found if r.metric.startswith("flagged: ") and r.value]
+    flagged = ", ".join(r.metric.removeprefix("flagged: ") for r in flags)
+    return "".join(words) + (f"flagged by {flagged}, " if flagged else "")
