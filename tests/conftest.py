@@ -5,7 +5,7 @@ import pytest
 
 from pushforward._cache import let_programs_go
 
-QUICK = ("cli", "draws", "export", "models", "noise", "runtime", "survive")
+QUICK = ("cli", "docs", "draws", "export", "models", "noise", "runtime", "survive")
 """Folders whose tests are mostly compilation: unoptimised programs cost half as much."""
 
 

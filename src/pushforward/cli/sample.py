@@ -116,11 +116,19 @@ def sample(
       pushforward sample rosenbrock.pf -n 1000 --seed 7 --out draws.csv
 
       pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy
+
+      pushforward sample mnist -n 64 --out grid.png
     """
     from pushforward.checks import check_choice
     from pushforward.cli import named
+    from pushforward.cli.images import is_images, sample_images
     from pushforward.cli.writers import check_file, check_space, writer
 
+    if is_images(source):
+        if latents != "iid" or shard or free or refine or thin or target or data:
+            raise CommandError(f"images of {source} take -n, --out, --seed, --force and --quiet alone.")
+        sample_images(str(source), num_samples, out, seed=seed, force=force, quiet=quiet)
+        return
     check_file(out, force=force, more=(".nc",))
     check_choice(latents, "--latents", ("iid", "sobol"))
     if shard is not None:

@@ -11,12 +11,22 @@ from pushforward.checks import check_choice
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import INTERRUPTED, CommandError
 
-STUDIES = {"two-d": "two_d", "spine": "spine", "trust": "trust", "covertype": "covertype", "hard": "hard"}
+STUDIES = {
+    "two-d": "two_d",
+    "spine": "spine",
+    "trust": "trust",
+    "covertype": "covertype",
+    "hard": "hard",
+    "models": "models",
+    "ebm": "ebm",
+}
 """By name: the package under `studies` with its `PRESETS`, `plan` and `run`."""
 
 
 def study(
-    name: Annotated[str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype or hard.")],
+    name: Annotated[
+        str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype, hard, models, ebm.")
+    ],
     preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (an hour), paper (a GPU).")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever is there.")] = False,
@@ -26,6 +36,7 @@ def study(
     data: Annotated[
         str, typer.Option(metavar="FOLDER", help="Where a study's data are, if it needs any.")
     ] = "",
+    stage: Annotated[str, typer.Option(help="Only these stages, with commas between, of ebm.")] = "",
     plan: Annotated[bool, typer.Option("--plan", help="Count rows and parameters; run nothing.")] = False,
 ) -> None:
     """Run a study row by row; rows already recorded are skipped, so it may be stopped at any time.
@@ -38,6 +49,8 @@ def study(
     """
     chosen_study = import_module(f"pushforward.studies.{STUDIES[check_choice(name, 'STUDY', STUDIES)]}")
     settings = chosen_study.PRESETS[check_choice(preset, "--preset", chosen_study.PRESETS)]
+    if (targets or methods) and not hasattr(settings, "methods"):
+        raise CommandError(f"`--targets` and `--methods` are not for {name}, which has stages: --stage.")
     if targets:
         settings = settings.replace(targets=tuple(targets.split(",")))
     if methods:
@@ -48,12 +61,22 @@ def study(
         if not hasattr(settings, "data"):
             raise CommandError(f"`--data` is for studies that read data; {name} makes its own.")
         settings = settings.replace(data=data)
+    if stage:
+        if not hasattr(settings, "stages"):
+            raise CommandError(f"`--stage` is for studies in stages; {name} has none.")
+        settings = settings.replace(stages=tuple(stage.split(",")))
     if plan:
         for line in chosen_study.plan(settings):
             stdout().print(line, markup=False, soft_wrap=True)
         return
     # The folder is this machine's: whoever runs the command again has another.
-    chosen = {"preset": preset, "targets": targets, "methods": methods, "steps": str(steps or "")}
+    chosen = {
+        "preset": preset,
+        "targets": targets,
+        "methods": methods,
+        "steps": str(steps or ""),
+        "stage": stage,
+    }
     if data:
         chosen["data"] = "FOLDER"
     options = [f"--{option} {shlex.quote(value)}" for option, value in chosen.items() if value]

@@ -2,6 +2,8 @@
 
 from pushforward.data.covertype import Covertype as Covertype
 from pushforward.data.covertype import covertype as covertype
+from pushforward.data.images import Images as Images
+from pushforward.data.images import images as images
 from pushforward.data.scaling import MinMax as MinMax
 from pushforward.data.splits import Split as Split
 from pushforward.data.splits import split as split

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from pushforward.records import Header
 from pushforward.report.covertype import covertype
+from pushforward.report.ebm import ebm
 from pushforward.report.hard import hard
+from pushforward.report.models import models
 from pushforward.report.page import page, provenance
 from pushforward.report.results import Study, read_results
 from pushforward.report.section import Section, generic
@@ -15,7 +17,9 @@ from pushforward.report.two_d import two_d
 
 SECTIONS: dict[str, Callable[[Study], Section]] = {
     "covertype": covertype,
+    "ebm": ebm,
     "hard": hard,
+    "models": models,
     "spine": spine,
     "trust": trust,
     "two_d": two_d,

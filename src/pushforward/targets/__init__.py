@@ -12,9 +12,12 @@ from pushforward.targets.funnel import published_funnel as published_funnel
 from pushforward.targets.gaussian import Gaussian as Gaussian
 from pushforward.targets.gaussian import correlated_gaussian as correlated_gaussian
 from pushforward.targets.gaussian import gaussian as gaussian
+from pushforward.targets.image_energy import ImageEnergy as ImageEnergy
 from pushforward.targets.lattice import Phi4 as Phi4
 from pushforward.targets.lattice import phi4 as phi4
 from pushforward.targets.logistic import BayesianLogisticRegression as BayesianLogisticRegression
+from pushforward.targets.logistic_blocks import BlockedLogistic as BlockedLogistic
+from pushforward.targets.logistic_blocks import in_blocks as in_blocks
 from pushforward.targets.logistic_expansion import ExpandedLogistic as ExpandedLogistic
 from pushforward.targets.logistic_expansion import expand as expand
 from pushforward.targets.mixture import Mixture as Mixture

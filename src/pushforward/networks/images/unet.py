@@ -1,0 +1,80 @@
+"""A small U-Net from an image to an image, made for one core: nothing runs at full resolution."""
+
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Key
+
+from pushforward.checks import check_count
+from pushforward.networks.images.layers import Conv, Dense, conv, dense, fold, unfold
+
+CENTRE = 0.13
+"""The mean pixel of MNIST: where an image is measured from. Other data move it by their biases."""
+
+
+class Block(eqx.Module):
+    """`h + conv(silu(conv(silu(h))))`."""
+
+    first: Conv
+    second: Conv
+
+    def __call__(self, h: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
+        """Map one image."""
+        return h + self.second(jax.nn.silu(self.first(jax.nn.silu(h))))
+
+
+class UNet(eqx.Module):
+    """A denoiser `D(x)`: fold by two, down two levels, up two levels, unfold.
+
+    Its input is `x` measured from `CENTRE` and brought to about unit size, by `x`'s own size and not by a
+    noise level: so one net serves all noise levels without being told which.
+    """
+
+    stem: Conv
+    downs: tuple[Dense, ...]
+    ups: tuple[Dense, ...]
+    before: tuple[Block, ...]
+    after: tuple[Block, ...]
+    head: Conv
+
+    def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
+        """Return the clean image that `x` comes from, as the net sees it."""
+        centred = x - CENTRE
+        h = self.stem(fold(centred * lax.rsqrt(jnp.mean(centred**2) + 0.05)))
+        kept = []
+        for level, block in enumerate(self.before):
+            h = block(h)
+            if level < len(self.downs):
+                kept.append(h)
+                h = self.downs[level](fold(h))
+        for up, block, skip in zip(self.ups, self.after, reversed(kept), strict=True):
+            h = block(skip + unfold(up(h)))
+        return CENTRE + unfold(self.head(jax.nn.silu(h)))
+
+
+def unet(key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96), *, channels: int = 1) -> UNet:
+    """Build a U-Net with one block a level; image sides must be multiples of `2 ** len(widths)`.
+
+    **Arguments:**
+
+    - `widths`: channels at 1/2, 1/4, ... of the resolution.
+    - `channels`: of the image.
+    """
+    widths = tuple(check_count(w, "widths") for w in widths)
+    pairs = list(pairwise(widths))
+    keys = iter(jax.random.split(key, 6 * len(widths) + 2))
+
+    def block(width: int) -> Block:
+        return Block(conv(next(keys), width, width), conv(next(keys), width, width, gain=0.1))
+
+    return UNet(
+        stem=conv(next(keys), 4 * channels, widths[0]),
+        downs=tuple(dense(next(keys), 4 * low, high) for low, high in pairs),
+        ups=tuple(dense(next(keys), high, 4 * low) for low, high in reversed(pairs)),
+        before=tuple(block(w) for w in widths),
+        after=tuple(block(w) for w in reversed(widths[:-1])),
+        head=conv(next(keys), widths[0], 4 * channels, gain=0.1),
+    )

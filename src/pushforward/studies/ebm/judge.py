@@ -1,0 +1,85 @@
+"""What is said of a set of images: FID and KID with their floor, classes, copies of the training data."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import UInt8
+
+from pushforward.data.images import Images
+from pushforward.metrics.frechet import Reference
+from pushforward.records import Record
+from pushforward.studies.ebm.classifier import look
+from pushforward.studies.ebm.settings import STUDY, Settings
+
+TARGET = "images"
+NEIGHBOURS = 500
+"""Images whose nearest neighbours are looked for."""
+
+
+class Judge:
+    """Holds images against the test set, in the feature space of one classifier."""
+
+    def __init__(self, settings: Settings, data: Images, classifier: Any):
+        self.settings, self.data, self.classifier = settings, data, classifier
+        features, self.test_classes = look(classifier, data.test)
+        self.reference = Reference(features)
+        train = data.train.reshape(len(data.train), -1).astype(np.float32) / 255.0
+        self._train, self._squares = train, np.sum(train * train, axis=1)
+        self._floors: dict[int, tuple[float, float]] = {}
+        self._test_distance = self._nearest(data.test)
+
+    def record(self, method: str, metric: str, value: float | int, **more: Any) -> Record:
+        """Return one figure."""
+        return Record(
+            STUDY, self.settings.preset, method, TARGET, metric, value, seed=self.settings.seed, **more
+        )
+
+    def floor(self, n: int) -> tuple[float, float]:
+        """Return FID and KID of `n` training images, chosen by the seed: what exact draws would score."""
+        if n not in self._floors:
+            chosen = np.random.default_rng(self.settings.seed).permutation(len(self.data.train))[:n]
+            features, _ = look(self.classifier, self.data.train[chosen])
+            self._floors[n] = self.reference.fid(features), self.reference.kid(features)
+        return self._floors[n]
+
+    def images(self, method: str, images: UInt8[np.ndarray, "n height width"]) -> list[Record]:
+        """Return all figures of a set of images."""
+        n = len(images)
+        features, classes = look(self.classifier, images)
+        share = np.bincount(classes, minlength=self.data.classes) / n
+        filled = share[share > 0]
+        near = self._nearest(images)
+        return [
+            *self._distances(method, features, ""),
+            *(self.record(method, f"class_share_{c}", float(s), n=n) for c, s in enumerate(share)),
+            self.record(method, "least_class_share", float(share.min()), n=n),
+            self.record(method, "class_entropy", float(-(filled * np.log(filled)).sum()), n=n),
+            self.record(method, "neighbour_distance", near, n=min(n, NEIGHBOURS), floor=self._test_distance),
+        ]
+
+    def distances(
+        self, method: str, images: UInt8[np.ndarray, "n height width"], suffix: str
+    ) -> list[Record]:
+        """Return FID and KID alone, under names with a suffix."""
+        return self._distances(method, look(self.classifier, images)[0], suffix)
+
+    def _distances(self, method: str, features: np.ndarray, suffix: str) -> list[Record]:
+        n, (floor_fid, floor_kid) = len(features), self.floor(len(features))
+        return [
+            self.record(method, f"fid{suffix}", self.reference.fid(features), n=n, floor=floor_fid),
+            self.record(method, f"kid{suffix}", self.reference.kid(features), n=n, floor=floor_kid),
+        ]
+
+    def accuracy(self) -> Record:
+        """Return the classifier's share of right answers on the test set."""
+        right = float(np.mean(self.test_classes == self.data.test_labels))
+        return self.record("classifier", "accuracy", right, n=len(self.data.test))
+
+    def _nearest(self, images: np.ndarray) -> float:
+        """Return the median distance of images to the nearest training image.
+
+        A sampler that has learnt training images by heart is much nearer to them than the test set is.
+        """
+        x = images[:NEIGHBOURS].reshape(-1, self._train.shape[1]).astype(np.float32) / 255.0
+        apart = np.sum(x * x, axis=1)[:, None] + self._squares - 2.0 * x @ self._train.T
+        return float(np.median(np.sqrt(np.maximum(apart.min(axis=1), 0.0))))

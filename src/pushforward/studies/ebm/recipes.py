@@ -1,0 +1,66 @@
+"""How a one-shot sampler is trained: the paper's loop as it stands, and what makes it good."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from pushforward.checks import check_choice, check_count, check_positive
+from pushforward.studies.ebm.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One way of training.
+
+    **Arguments:**
+
+    - `objective`: `kl`, or `fisher` by the projection identity.
+    - `warm`: whether generator and score net start from draws of the energy and from the energy itself, or
+        from nothing.
+    - `steps`, `score_steps` each, `batch`.
+    - `rate` of the generator, `score_rate`.
+    - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
+        denoised copy; otherwise the score difference is taken times `sigma`.
+    - `pull`, `pull_steps`: weight of the forward term, and the steps after which it is gone.
+    - `average`: of the generator's moving average; `score_average`: of the score net that the objective sees.
+    """
+
+    objective: str = "kl"
+    warm: bool = True
+    steps: int
+    score_steps: int = 2
+    batch: int = 64
+    rate: float = 2e-4
+    score_rate: float = 5e-4
+    balanced: bool = True
+    pull: float = 1.0
+    pull_steps: int = 1000
+    average: float = 0.998
+    score_average: float = 0.9
+
+    def __post_init__(self):
+        check_choice(self.objective, "objective", ("kl", "fisher"))
+        for name in ("steps", "score_steps", "batch", "pull_steps"):
+            check_count(getattr(self, name), name)
+        for name in ("rate", "score_rate"):
+            check_positive(getattr(self, name), name)
+
+
+def recipe_of(name: str, settings: Settings) -> Recipe:
+    """Return the recipe of a method: `kl`, `kl-plain` (the paper's) or `fisher`."""
+    s = settings
+    if name == "kl-plain" or s.recipe == "plain":
+        return Recipe(
+            objective="fisher" if name == "fisher" else "kl", warm=False, steps=s.steps(s.plain_steps),
+            score_steps=1, batch=s.sampler_batch, rate=1e-4, score_rate=1e-4, balanced=False, pull=0.0,
+            average=s.average, score_average=0.0,
+        )  # fmt: skip
+    ours = Recipe(
+        steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
+        score_rate=s.score_rate, pull=s.pull, pull_steps=s.pull_steps, average=s.average,
+    )  # fmt: skip
+    if name != "fisher":
+        return ours
+    # Without a pull, so that what it gains over the start is its own; and in smaller steps.
+    return dataclasses.replace(
+        ours, objective="fisher", steps=s.steps(s.fisher_steps), rate=0.5 * s.sampler_rate, pull=0.0
+    )

@@ -1,0 +1,205 @@
+"""Run the study: stage after stage, each from its last checkpoint."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from pushforward import records
+from pushforward._cache import let_programs_go
+from pushforward.baselines.annealed_langevin import Start
+from pushforward.data.images import Images, images
+from pushforward.networks.images import DistanceEnergy, Generator
+from pushforward.pretrained import NAMES, ship
+from pushforward.records import Header, Record
+from pushforward.studies.ebm.classifier import classifier_stage
+from pushforward.studies.ebm.energy import energy_stage, target_of
+from pushforward.studies.ebm.judge import Judge
+from pushforward.studies.ebm.langevin import drawn
+from pushforward.studies.ebm.made import made_images
+from pushforward.studies.ebm.plan import count, plan
+from pushforward.studies.ebm.recipes import recipe_of
+from pushforward.studies.ebm.sampler import Workshop, draw
+from pushforward.studies.ebm.settings import STUDY, Settings
+from pushforward.studies.ebm.speed import operations, seconds_per_image
+from pushforward.studies.ebm.store import Store
+from pushforward.targets import ImageEnergy
+
+SHOWN = 64
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    command: str = "pushforward study ebm",
+    observe: Callable[[str], None] = lambda words: None,
+) -> Path:
+    """Run the stages of `settings` and return the path of the records.
+
+    What a stage has done is in its checkpoint, so whatever was done before costs seconds, and a kill at any
+    moment costs a minute. Records are written by the last stage, all at once.
+    """
+    folder = Path(folder)
+    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    # Data first: a missing folder must not cost the checkpoints of an older run.
+    data = made_images(settings.made_images) if settings.made_images else images(settings.data)
+    if fresh:
+        store.clear()
+        path.unlink(missing_ok=True)
+    store.claim(settings)
+    if path.exists() and records.read(path)[0].preset != settings.preset:
+        raise ValueError(
+            f"`folder` holds another preset in {path.name}. Choose another, or begin again with `--fresh`."
+        )
+    for line in plan(settings, data.shape, data.classes):
+        observe(line)
+    work = Work(settings, data, store, observe)
+    for stage in settings.stages:
+        let_programs_go()
+        began = time.monotonic()
+        found = getattr(work, stage)()
+        observe(f"{stage}: done, {time.monotonic() - began:.0f} s")
+        if stage == "judge":
+            header = Header.of_this_machine(STUDY, settings.preset, settings.seed, command)
+            records.write(path, header, found)
+    return path
+
+
+class Work:
+    """The stages; each returns what it made, from its checkpoint where that is finished."""
+
+    def __init__(self, settings: Settings, data: Images, store: Store, observe: Callable[[str], None]):
+        self.settings, self.data, self.store, self.observe = settings, data, store, observe
+        self.pieces, self.shape = store.pieces, data.shape
+        self.start = Start.of(data.train[:10_000].reshape(-1, data.shape[0] * data.shape[1]) / 255.0)
+        self._made: dict[str, Any] = {}
+
+    def classifier(self) -> Any:
+        """Train the classifier."""
+        return self._once("classifier", lambda: classifier_stage(
+            self.settings, self.data, self.pieces, self.observe
+        ))  # fmt: skip
+
+    def energy(self) -> Any:
+        """Train the energy."""
+        return self._once("energy", lambda: energy_stage(
+            self.settings, self.shape, jax.device_put(self.data.train), self.pieces, self.observe
+        ))  # fmt: skip
+
+    def langevin(self) -> dict[int, np.ndarray]:
+        """Draw every row of the Langevin table."""
+        return {
+            number: self._drawn(f"langevin-{number}", 7 + number, number, self.settings.row_images)
+            for number in self.settings.evaluations
+        }
+
+    def sampler(self) -> dict[str, Any]:
+        """Train the KL samplers."""
+        return {name: self._net(name) for name in self.settings.samplers if name != "fisher"}
+
+    def fisher(self) -> dict[str, Any]:
+        """Train the Fisher sampler."""
+        return {name: self._net(name) for name in self.settings.samplers if name == "fisher"}
+
+    def judge(self) -> list[Record]:
+        """Judge everything and return all records."""
+        s, judge = self.settings, Judge(self.settings, self.data, self.classifier())
+        found, shown = [judge.accuracy()], {"grid/data": self.data.test[:SHOWN]}
+        for number, row in self.langevin().items():
+            name = f"langevin-{number}"
+            found += [judge.record(name, "nfe", number), *judge.images(name, row)]
+            shown[f"grid/{name}"] = row[:SHOWN]
+        start = ("start",) if s.recipe == "warm" else ()
+        for name in (*start, *reversed(s.samplers)):
+            made = draw(
+                jax.random.fold_in(jax.random.key(s.seed), 1000), self._net(name), s.judge_images, self.shape
+            )
+            shown[f"grid/{name}"] = made[:SHOWN]
+            # FID depends on the number of images: also on as many as the rows it is compared with.
+            same = judge.distances(name, made[: s.row_images], "_as_rows")
+            found += [judge.record(name, "nfe", 1), *judge.images(name, made), *same]
+            self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
+        self.store.add(shown)
+        return [*found, *self._sizes(judge), *self._costs(judge)]
+
+    def _costs(self, judge: Judge) -> list[Record]:
+        # One architecture: one sampler's time and operations are all the others'.
+        s, timed = self.settings, {name: self._net(name) for name in self.settings.samplers[:1]}
+        times = seconds_per_image(s, self._target(), self.start, timed)
+        flops = operations(self._target(), timed, s.langevin_batch)
+        return [
+            *(
+                judge.record(name, "seconds_per_image", value, spread=spread, n=n, repeats=s.speed_repeats)
+                for name, (value, spread, n) in times.items()
+            ),
+            *(judge.record("energy" if n == "evaluation" else n, "flops", f) for n, f in flops.items()),
+        ]
+
+    def ship(self) -> Path | None:
+        """Write the weights that come with the package, `ebm.safetensors` beside the records."""
+        energy, generators = self.energy(), self.sampler() | self.fisher()
+        shipped = {name: net for name, net in generators.items() if name in NAMES.values()}
+        if not isinstance(energy, DistanceEnergy) or not all(
+            isinstance(n, Generator) for n in shipped.values()
+        ):
+            self.observe("ship: the paper's networks are too large to come with the package")
+            return None
+        path = self.store.arrays_path.with_name(f"{STUDY}.safetensors")
+        height, width = self.shape
+        about = {
+            "height": height, "width": width, "sigma_min": self.settings.sigma_min,
+            "made_by": f"pushforward study ebm --preset {self.settings.preset} --data FOLDER",
+        }  # fmt: skip
+        ship(path, energy, shipped, about)
+        return path
+
+    def _sizes(self, judge: Judge) -> list[Record]:
+        s = self.settings
+        taken = {"classifier": s.classifier_steps, "energy": s.energy_steps, "start": s.start_steps}
+        nets = {"classifier": self.classifier(), "energy": self.energy()}
+        nets |= {name: self._net(name) for name in s.samplers}
+        found = []
+        for name, net in nets.items():
+            steps = s.steps(taken[name]) if name in taken else recipe_of(name, s).steps
+            found.append(judge.record(name, "parameters", count(net)))
+            found.append(judge.record(name, "iterations", steps))
+        if s.recipe == "warm":
+            found.append(judge.record("start", "iterations", s.steps(s.start_steps)))
+        return found
+
+    def _target(self) -> ImageEnergy:
+        return target_of(self.energy(), self.settings, self.shape)
+
+    def _teacher(self) -> np.ndarray:
+        s = self.settings
+        return self._drawn("teacher", 5, s.teacher_evaluations, s.teacher_images)
+
+    def _net(self, name: str) -> Any:
+        """Return a trained sampler, or where they began, to be judged beside them."""
+        if name == "start":
+            return self._once(name, lambda: self._workshop().start())
+        return self._once(name, lambda: self._workshop().train(name))
+
+    def _workshop(self) -> Workshop:
+        warm = self.settings.recipe == "warm"
+        return Workshop(
+            self.settings, self.energy(), self._teacher() if warm else None, self.pieces,
+            shape=self.shape, observe=self.observe, note=self.store.add,
+        )  # fmt: skip
+
+    def _drawn(self, name: str, number: int, evaluations: int, num_images: int) -> np.ndarray:
+        return self._once(name, lambda: drawn(
+            name, jax.random.fold_in(jax.random.key(self.settings.seed), number), self.settings,
+            self._target(), self.start, evaluations=evaluations, num_images=num_images, folder=self.pieces,
+            observe=self.observe,
+        ))  # fmt: skip
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]

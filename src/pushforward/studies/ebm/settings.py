@@ -1,0 +1,161 @@
+"""How large the study is: presets from seconds to the paper's own sizes."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from pushforward.checks import check_choice, check_count, check_positive
+
+STUDY = "ebm"
+
+STAGES = ("classifier", "energy", "langevin", "sampler", "fisher", "judge", "ship")
+"""In order: each is its own piece with a checkpoint, and needs those before it."""
+
+
+SAMPLERS = ("kl", "kl-plain", "fisher")
+"""Our recipe, the paper's loop as it stands, and Fisher training from the start of ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is trained, for how long, and on how many images each figure stands.
+
+    **Run.** `stages` to run; `seed`; `max_steps` cuts every training short; `checkpoint_seconds` between
+    two checkpoints, which is what a kill may cost. `data`: a folder of images; `made_images`: so many made
+    ones instead.
+
+    **Noise.** `sigma_min` to `sigma_max`; levels are drawn log-uniformly, stratified over a batch.
+
+    **Classifier.** `classifier`: `small` (of `classifier_widths`) or `wide` (WideResNet-16-8);
+    `classifier_steps` of `classifier_batch`, 0.18 s each on one core for the small one.
+
+    **Energy.** `energy`: `distance` (a U-Net of `energy_widths`) or `residual` (the paper's, of
+    `residual_base` channels); `energy_steps` of `energy_batch` at `energy_rate`, which falls to zero over
+    the last 40 %. A step takes 0.25 s on one core.
+
+    **Langevin.** `evaluations` of each row, `row_images` images in each, in batches of `langevin_batch`;
+    `mixing`: how much the images move about (`baselines.annealed_langevin.schedule`).
+
+    **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`.
+    `teacher_images` draws of the energy by `teacher_evaluations` each, for the start; `start_steps` of
+    fitting them; `match_steps` of the score net to the energy's own score. Then `sampler_steps` with
+    `score_steps` score steps each, at rates `sampler_rate` and `score_rate`, in batches of `sampler_batch`;
+    `pull`: the weight of the forward term, which falls to zero over `pull_steps`; `average`: of
+    the moving averages. `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop.
+    `recipe`: `warm`, or `plain` for the paper's loop throughout.
+
+    **Judging.** `judge_images` of a sampler; `speed_repeats` timings at each of `speed_batches`.
+    """
+
+    preset: str
+    stages: tuple[str, ...] = STAGES
+    seed: int = 0
+    max_steps: int | None = None
+    checkpoint_seconds: float = 60.0
+    data: str | None = None
+    made_images: int | None = None
+
+    sigma_min: float = 0.3
+    sigma_max: float = 3.0
+
+    classifier: str = "small"
+    classifier_widths: tuple[int, ...] = (32, 64, 128)
+    classifier_steps: int = 1400
+    classifier_batch: int = 128
+    classifier_rate: float = 3e-3
+
+    energy: str = "distance"
+    energy_widths: tuple[int, ...] = (16, 48, 96)
+    residual_base: int = 64
+    energy_steps: int = 1225
+    energy_batch: int = 64
+    energy_rate: float = 1.5e-3
+
+    evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
+    row_images: int = 320
+    langevin_batch: int = 64
+    mixing: float = 4.6
+
+    samplers: tuple[str, ...] = SAMPLERS
+    generator: str = "small"
+    latent: int = 128
+    generator_widths: tuple[int, int, int] = (128, 56, 28)
+    teacher_images: int = 1024
+    teacher_evaluations: int = 50
+    start_steps: int = 1000
+    match_steps: int = 120
+    sampler_steps: int = 250
+    sampler_batch: int = 32
+    score_steps: int = 2
+    sampler_rate: float = 4e-4
+    score_rate: float = 1e-3
+    pull: float = 1.0
+    pull_steps: int = 400
+    average: float = 0.995
+    fisher_steps: int = 120
+    plain_steps: int = 200
+    recipe: str = "warm"
+
+    judge_images: int = 5000
+    speed_repeats: int = 10
+    speed_batches: tuple[int, ...] = (16, 64, 256)
+
+    def __post_init__(self):
+        for name in self.stages:
+            check_choice(name, "stages", STAGES)
+        for name in self.samplers:
+            check_choice(name, "samplers", SAMPLERS)
+        check_choice(self.classifier, "classifier", ("small", "wide"))
+        check_choice(self.energy, "energy", ("distance", "residual"))
+        check_choice(self.recipe, "recipe", ("warm", "plain"))
+        check_choice(self.generator, "generator", ("small", "paper"))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is int:
+                check_count(value, field.name, at_least=0 if field.name == "seed" else 1)
+            elif field.type is float:
+                check_positive(value, field.name, zero=field.name in ("pull", "checkpoint_seconds"))
+        for name in ("max_steps", "made_images"):
+            if getattr(self, name) is not None:
+                check_count(getattr(self, name), name)
+        if self.sigma_min >= self.sigma_max:
+            raise ValueError(
+                f"`sigma_min` must be below `sigma_max`; got {self.sigma_min}, {self.sigma_max}."
+            )
+        for number in self.evaluations:
+            check_count(number, "evaluations", at_least=2)
+
+    def replace(self, **changes) -> "Settings":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def steps(self, number: int) -> int:
+        """Return a number of steps, cut short if so asked."""
+        return number if self.max_steps is None else min(number, self.max_steps)
+
+
+PRESETS: dict[str, Settings] = {
+    "smoke": Settings(
+        preset="smoke", made_images=160, classifier_steps=8, classifier_batch=16, classifier_widths=(4,),
+        energy_widths=(4,), energy_steps=4, energy_batch=8,
+        evaluations=(2, 4), row_images=16, langevin_batch=8,
+        generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, start_steps=3,
+        match_steps=2, pull_steps=9, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
+        judge_images=32, speed_repeats=1,
+        speed_batches=(8,),
+    ),
+    "cpu": Settings(preset="cpu"),
+    "long": Settings(
+        preset="long", energy_steps=15_000, row_images=5000, teacher_images=6144, start_steps=3000,
+        match_steps=300, sampler_steps=8000, sampler_batch=64, sampler_rate=2e-4, pull_steps=4000,
+        fisher_steps=1000, plain_steps=2000, average=0.998,
+    ),
+    "paper": Settings(
+        preset="paper", classifier="wide", energy="residual", generator="paper", samplers=("kl", "fisher"),
+        classifier_steps=23_400, energy_steps=200_000, energy_batch=128, energy_rate=1e-3,
+        energy_widths=(64, 128, 256), row_images=5000, teacher_images=5120, sampler_steps=100_000,
+        score_steps=1,
+        sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
+    ),
+}  # fmt: skip
+"""`smoke` takes seconds, on made images; `cpu` under an hour of one core; `long` about four hours of
+one core by the times above; `paper` wants a GPU."""

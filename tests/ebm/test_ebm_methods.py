@@ -1,0 +1,145 @@
+"""Schedules, objectives and metrics against closed forms: one pixel is enough for that."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pushforward.baselines.annealed_langevin import Start, anneal, schedule
+from pushforward.metrics.frechet import fid, kid
+from pushforward.studies.ebm.noise import levels, noisy
+from pushforward.studies.ebm.recipes import Recipe
+from pushforward.studies.ebm.steps import Levels, fisher_surrogate, kl_surrogate
+
+
+class Normal(eqx.Module):
+    """`N(0, width^2)` in every pixel, with its exact scores under noise."""
+
+    width: float
+
+    def noisy_score(self, x, sigma):
+        return -x / (self.width**2 + sigma**2)
+
+
+@pytest.mark.parametrize(("evaluations", "mixing"), [(50, 12.0), (50, 4.6), (250, 12.0), (2, 12.0)])
+def test_a_schedule_leaves_on_the_image_the_noise_of_the_next_level(evaluations, mixing):
+    plan = schedule(evaluations, 0.3, 3.0, mixing)
+    assert len(plan.sigmas) == evaluations
+    assert plan.sigmas[0] == pytest.approx(3.0)
+    assert plan.sigmas[-1] == pytest.approx(0.3)
+    assert (plan.shares[-1], plan.noises[-1]) == (1.0, 0.0)
+    left = ((1 - plan.shares[:-1]) * plan.sigmas[:-1]) ** 2 + plan.noises[:-1] ** 2
+    np.testing.assert_allclose(np.sqrt(left), plan.sigmas[1:], rtol=1e-5)
+    with pytest.raises(ValueError, match="evaluations"):
+        schedule(1, 0.3, 3.0, mixing)
+
+
+def test_annealing_an_exact_score_gives_the_denoised_law():
+    """Draws of `N(0, 4)` under noise 0.3, denoised: `N(0, 4^2 / (4 + 0.09))`."""
+    start = jnp.sqrt(4.0 + 9.0) * jax.random.normal(jax.random.key(0), (4000, 1))
+    draws = np.asarray(anneal(jax.random.key(1), Normal(2.0), start, schedule(100, 0.3, 3.0, 12.0)))
+    # Four standard errors of a variance of 4,000 draws, and what 100 levels are off.
+    assert draws.var() == pytest.approx(16 / 4.09, rel=4 * np.sqrt(2 / 4000) + 0.02)
+
+
+def test_a_start_has_the_moments_of_the_images():
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(4000, 3)) @ np.diag([2.0, 1.0, 0.5]) + np.array([1.0, 0.0, -1.0])
+    draws = np.asarray(Start.of(images, rank=2).sample(jax.random.key(0), 20_000, 0.5))
+    np.testing.assert_allclose(draws.mean(axis=0), [1, 0, -1], atol=0.1)
+    np.testing.assert_allclose(draws.var(axis=0), [4.25, 1.25, 0.25], rtol=0.1)
+
+
+def test_noise_levels_cover_their_range():
+    found = np.asarray(levels(jax.random.key(0), 64, 0.3, 3.0))
+    edges = 0.3 * 10 ** (np.arange(65) / 64)
+    assert ((edges[:-1] <= found * 1.0001) & (found <= edges[1:] * 1.0001)).all()
+    x = jnp.ones((8, 2, 2, 1))
+    noised, eps, sigma = noisy(jax.random.key(1), x, 0.3, 3.0)
+    np.testing.assert_allclose(noised, x + sigma * eps, rtol=1e-6)
+
+
+WIDE, SHIFT, SIGMA = 1.5, 0.7, 1.0
+RANGE = Levels(SIGMA, SIGMA * (1 + 1e-6))
+
+
+def score(x):
+    """The sampler's noisy draws, `N(SHIFT, WIDE^2 + SIGMA^2)`: its score times the noise level."""
+    return -SIGMA * (x - SHIFT) / (WIDE**2 + SIGMA**2)
+
+
+def slope(x):
+    """The target `N(0, 1)` under noise: minus its score times the noise level."""
+    return SIGMA * x / (1 + SIGMA**2)
+
+
+def gradient(surrogate, recipe, n=200_000):
+    """Return the derivative of a surrogate by location and log scale of a normal sampler."""
+    z = jax.random.normal(jax.random.key(3), (n, 1, 1, 1))
+
+    def loss(theta):
+        return surrogate(jax.random.key(4), theta[0] + jnp.exp(theta[1]) * z, score, slope, recipe, RANGE)
+
+    return np.asarray(jax.jit(jax.grad(loss))(jnp.array([SHIFT, np.log(WIDE)])))
+
+
+def test_the_kl_surrogate_has_the_gradient_of_the_divergence():
+    """`KL(N(m, v + s^2) || N(0, 1 + s^2))` has derivatives `m / (1 + s^2)` and `v (1/(1+s^2) - 1/(v+s^2))`."""
+    found = gradient(kl_surrogate, Recipe(steps=1, balanced=False))
+    v, one = WIDE**2, 1 + SIGMA**2
+    wanted = SIGMA**2 * np.array([SHIFT / one, v * (1 / one - 1 / (v + SIGMA**2))])
+    np.testing.assert_allclose(found, wanted, rtol=0.03)
+
+
+def test_the_fisher_surrogate_moves_a_sampler_towards_its_target():
+    """The signs of the Fisher divergence's own derivatives, and nothing left to do at the target itself."""
+    recipe = Recipe(objective="fisher", steps=1)
+    found = gradient(fisher_surrogate, recipe)
+    assert found[0] > 0.02
+    assert found[1] > 0.02
+    z = jax.random.normal(jax.random.key(5), (200_000, 1, 1, 1))
+
+    def at_home(m):
+        return fisher_surrogate(jax.random.key(6), m + z, lambda x: -slope(x), slope, recipe, RANGE)
+
+    assert abs(float(jax.jit(jax.grad(at_home))(0.0))) < 0.01
+
+
+def test_fid_of_normal_features_is_the_distance_of_their_moments():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(50_000, 3))
+    b = rng.normal(size=(50_000, 3)) * np.array([2.0, 1.0, 1.0]) + np.array([0.0, 3.0, 0.0])
+    assert fid(a, b) == pytest.approx(9 + 1, rel=0.03)
+    assert fid(a, a) == pytest.approx(0, abs=1e-8)
+
+
+def test_kid_is_unbiased_and_agrees_with_its_definition():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(7, 2)), rng.normal(size=(5, 2)) + 1.0
+
+    def k(x, y):
+        return (x @ y / 2 + 1) ** 3
+
+    direct = (
+        np.mean([k(x, y) for i, x in enumerate(a) for j, y in enumerate(a) if i != j])
+        + np.mean([k(x, y) for i, x in enumerate(b) for j, y in enumerate(b) if i != j])
+        - 2 * np.mean([k(x, y) for x in a for y in b])
+    )
+    assert kid(a, b) == pytest.approx(direct)
+    many = [kid(rng.normal(size=(40, 2)), rng.normal(size=(40, 2))) for _ in range(200)]
+    assert abs(np.mean(many)) < 4 * np.std(many) / np.sqrt(200)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (np.zeros((1, 3)), np.zeros((4, 3)), "two images"),
+        (np.zeros((4, 3)), np.zeros((4, 2)), "one classifier"),
+        (np.full((4, 3), np.nan), np.zeros((4, 3)), "finite"),
+    ],
+)
+def test_features_that_cannot_be_compared(first, second, words):
+    for metric in (fid, kid):
+        with pytest.raises(ValueError, match=words):
+            metric(first, second)
