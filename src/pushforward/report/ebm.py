@@ -111,8 +111,8 @@ def _bars(cells: Cells) -> Table:
             (words, "met" if c.met else "missed", f"{short(c.value)} (bar {short(c.limit)})")
             for words, c in checks
         ),
-        "All but the last two were set before the study was run. Where Langevin rows have fewer images than the samplers' own rows, "
-        "the samplers are compared on as many.",
+        "All but the last two were set before the study was run. Where Langevin rows have fewer images than "
+        "the samplers' own rows, the samplers are compared on as many.",
         wraps=True,
     )
 
