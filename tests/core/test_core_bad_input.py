@@ -10,6 +10,7 @@ import pytest
 
 import pushforward as pf
 from pushforward.training import check_target as refuse_what_cannot_be_trained_on
+from pushforward.training.preflight import check_target
 
 KEY = jax.random.key(0)
 
@@ -215,3 +216,13 @@ def test_parts_that_need_the_teacher():
         pf.Settings(latent="mixture", frame="identity")
     with pytest.raises(ValueError, match=r"`forward_weight`.*needs `frame='teacher'`"):
         pf.Settings(forward_weight=1.0, frame="identity")
+
+
+def test_a_prior_that_overflows_far_out_is_not_improper():
+    # The log density of an inverse gamma's logarithm is -2 y - e^-y; far out 1 / e^y overflows.
+    def overflowing(x):
+        scale = jnp.exp(x[0])
+        return -2.0 * x[0] - jnp.where(scale > 0, 1.0 / scale, -jnp.inf) - 0.5 * x[1] ** 2
+
+    for seed in range(4):
+        check_target(jax.random.key(seed), pf.Target.from_log_density(overflowing, dim=2))

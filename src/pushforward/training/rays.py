@@ -46,10 +46,14 @@ def find_escapes(
 
 def _slope(values: np.ndarray) -> float:
     """Return the steeper of the last two slopes along a ray; minus infinity where that cannot be said."""
-    usable = len(values) if not np.isnan(values).any() else int(np.argmax(np.isnan(values)))
+    broken = np.isnan(values) | np.isposinf(values)
+    usable = int(np.argmax(broken)) if broken.any() else len(values)
+    if usable < len(values) and np.isposinf(values[usable]):
+        # What fell all the way and is infinite then has overflowed: 1 / exp(-100) inside a prior, say.
+        fell = usable >= 2 and values[usable - 1] < values[usable - 2]
+        if not fell:
+            return np.inf
     values, radii = values[:usable], RADII[:usable]
-    if np.isposinf(values).any():
-        return np.inf
     # Three points beyond the region where the mass may lie; nearer to it, growth is no sin.
     if usable < 4 or not np.isfinite(values).all():
         return -np.inf
