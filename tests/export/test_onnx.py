@@ -140,7 +140,7 @@ class Doubling(eqx.Module):
 
 def test_what_cannot_be_exported(tmp_path, monkeypatch):
     parts = named()
-    with pytest.raises(TypeError, match="must be an MLP or a Modulated map to be exported; got Doubling"):
+    with pytest.raises(TypeError, match="must be an MLP, Modulated or Coupled to be exported; got Doubling"):
         Sampler(parts.latent, Doubling(), parts.frame).export(tmp_path / "s.onnx")
     broken = eqx.tree_at(lambda s: s.frame.scale, parts, jnp.asarray([1.0, jnp.inf]))
     with pytest.raises(ValueError, match="values that are not finite"):

@@ -3,10 +3,12 @@ import numpy as np
 from pushforward.records import read
 from pushforward.report.write import write_report
 from pushforward.studies import spine
+from pushforward.training import teacher
 
 
-def test_rows_are_recorded_once_and_told(tmp_path):
+def test_rows_are_recorded_once_and_told(tmp_path, monkeypatch):
     """One row of Student's t, run, resumed and reported; six steps, so that its figures mean nothing."""
+    monkeypatch.setattr(teacher, "particles_for", lambda dim: 1024)
     settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",))
     lines: list[str] = []
     path = spine.run(settings, tmp_path / "results", observe=lines.append)

@@ -4,8 +4,10 @@ import math
 import jax
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from pushforward import fit
+from pushforward.cli import app
 from pushforward.records import read
 from pushforward.studies.two_d import PRESETS, run
 from pushforward.studies.two_d.recipes import recipe
@@ -36,6 +38,20 @@ def test_the_smoke_study_records_every_metric(smoke_folder):
     assert {"ksd_imq_v", "sliced_w2"} <= by_method["default-thin"]
     for method in ("kl", "default", "ld", "hmc", "svgd", "flow", "default-thin"):
         assert {"seconds_per_1k_draws", "ratio_to_kl"} <= by_method[method]
+
+
+# Here and not with the report's other tests: files may run in different processes, each with its own fixture.
+def test_the_smoke_results_become_a_report(smoke_folder, tmp_path):
+    result = CliRunner().invoke(app, ["report", str(smoke_folder), "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "two_d.md").read_text()
+    for words in ("Bars, met and missed", "Table 1", "Sliced W2", "Table 2", "Better than independent"):
+        assert words in text
+    assert "pushforward study two-d --preset smoke" in text
+    assert (tmp_path / "report.html").stat().st_size > 50_000
+    assert {p.name for p in (tmp_path / "figures").iterdir()} == {
+        *("two_d_draws.png", "two_d_ksd_time.svg", "two_d_w2_time.svg", "two_d_speed.svg")
+    }
 
 
 def test_every_figure_says_how_it_was_made(smoke_folder):

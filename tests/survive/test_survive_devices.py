@@ -59,39 +59,27 @@ def test_eight_devices_have_the_losses_of_one(alone, tmp_path):
     np.testing.assert_allclose(eight["mean"], alone["mean"], rtol=1e-4, atol=1e-4)
 
 
-def test_two_processes_have_the_losses_of_one_until_one_is_lost_and_one_goes_on(alone, tmp_path):
-    address, folder, dies_at = f"127.0.0.1:{free_port()}", tmp_path / "checkpoint", 40
-    outs = [tmp_path / f"{i}.json" for i in range(2)]
-    chief = begin(outs[0], address, 2, 0, checkpoint=folder)
-    other = begin(outs[1], address, 2, 1, dies_at)
+def test_four_processes_have_the_losses_of_one_until_one_is_lost_and_one_goes_on(alone, tmp_path):
+    address, folder, count, dies_at = f"127.0.0.1:{free_port()}", tmp_path / "checkpoint", 4, 40
+    outs = [tmp_path / f"{i}.json" for i in range(count)]
+    chief = begin(outs[0], address, count, 0, checkpoint=folder)
+    others = [begin(outs[i], address, count, i, *([dies_at] if i == 1 else [])) for i in range(1, count)]
     try:
-        other.communicate(timeout=400)
-        assert other.returncode == -signal.SIGKILL
+        others[0].communicate(timeout=400)
+        assert others[0].returncode == -signal.SIGKILL
         # Within a minute, says the promise.
         said, _ = chief.communicate(timeout=60)
     finally:
-        chief.kill()
-        other.kill()
+        for process in (chief, *others):
+            process.kill()
+            process.communicate()
     assert chief.returncode == 1, said
     assert "another process of the run was lost" in said
-    both = json.loads(outs[0].read_text())
-    assert (both["processes"], both["outcome"]) == (2, "LOST_PROCESS")
-    assert 20 < len(both["objective"]) < len(alone["objective"])
-    np.testing.assert_allclose(both["objective"], alone["objective"][: len(both["objective"])], **CLOSE)
+    all_ = json.loads(outs[0].read_text())
+    assert (all_["processes"], all_["outcome"]) == (count, "LOST_PROCESS")
+    assert 20 < len(all_["objective"]) < len(alone["objective"])
+    np.testing.assert_allclose(all_["objective"], alone["objective"][: len(all_["objective"])], **CLOSE)
     # What was written down serves one process as well, and leads where one alone would have come.
     one = finish(begin(outs[0], checkpoint=folder), outs[0])
     assert (one["processes"], one["outcome"]) == (1, "FINISHED")
     np.testing.assert_allclose(one["objective"], alone["objective"], **CLOSE)
-
-
-def test_four_processes_have_the_losses_of_one(alone, tmp_path):
-    address, outs = f"127.0.0.1:{free_port()}", [tmp_path / f"{i}.json" for i in range(4)]
-    running = [begin(out, address, 4, i) for i, out in enumerate(outs)]
-    try:
-        found = [finish(process, out) for process, out in zip(running, outs, strict=True)]
-    finally:
-        for process in running:
-            process.kill()
-    assert [each["processes"] for each in found] == [4] * 4
-    for each in found:
-        np.testing.assert_allclose(each["objective"], alone["objective"], **CLOSE)
