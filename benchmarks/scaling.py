@@ -1,6 +1,6 @@
 """Weak scaling: each of N processes gets the same share of a batch that grows with N.
 
-    python benchmarks/scaling.py [--most 2] [--steps 200] [--out results/scaling.jsonl]
+    python benchmarks/scaling.py [--most 2] [--steps 200] [--out results/weak_scaling.jsonl]
 
 Efficiency is the time of a step of one process over that of N. Processes of one machine share its cores, so
 what is measured here is chiefly what the collectives cost; each process is held to one core. Beside it stands
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from pushforward.records import Header, Record, write
 
-STUDY, SEED = "scaling", 0
+STUDY, SEED = "weak_scaling", 0
 DOCS = Path(__file__).parents[1] / "docs" / "scaling.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=min(4, len(os.sched_getaffinity(0))))
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=512, help="per process")
-    parser.add_argument("--out", type=Path, default=Path("results/scaling.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("results/weak_scaling.jsonl"))
     options = parser.parse_args()
     counts = [2**i for i in range(options.most.bit_length()) if 2**i <= options.most]
     found = {count: measure(count, options.batch, options.steps) for count in counts}
