@@ -38,10 +38,10 @@ class Check:
         return self.limit / self.value if self.at_most else self.value / self.limit
 
 
-def bars_table(cells: Cells) -> Table:
-    """Return a row per bar: what was asked, whether it was met, the tightest figure, and the misses."""
+def judged(bars: Iterable[tuple[str, list[Check]]]) -> tuple[tuple[str, str, str, str], ...]:
+    """Return for each bar that was measured: its words, the verdict, the tightest figure and the misses."""
     rows = []
-    for words, checks in _bars(cells):
+    for words, checks in bars:
         if not checks:
             continue
         missed = [check for check in checks if not check.met]
@@ -50,10 +50,15 @@ def bars_table(cells: Cells) -> Table:
         details = ", ".join(map(str, missed)) or "none"
         tightest = str(worst) if worst.words else f"{worst} (bar {short(worst.limit)})"
         rows.append((words, verdict, tightest, details))
+    return tuple(rows)
+
+
+def bars_table(cells: Cells) -> Table:
+    """Return a row per bar: what was asked, whether it was met, the tightest figure, and the misses."""
     return Table(
         "Bars, met and missed",
         ("bar", "verdict", "tightest", "misses"),
-        tuple(rows),
+        judged(_bars(cells)),
         "Set before the study was run. Figures are means over training seeds and repeats.",
         wraps=True,
     )

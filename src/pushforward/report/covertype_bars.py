@@ -4,25 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from pushforward.records import Record
-from pushforward.report.bars import Check
-from pushforward.report.cells import short
+from pushforward.report.bars import Check, judged
 from pushforward.report.table import Table
 
 
 def bars_table(records: list[Record], target: str) -> Table:
     """Return a row per bar: whether it was met on every split, and the worst of them."""
     mine = [r for r in records if r.target == target]
-    rows = []
-    for words, checks in _bars(mine):
-        if checks:
-            missed = [check for check in checks if not check.met]
-            worst = min(checks, key=lambda check: check.margin)
-            verdict = "met" if not missed else f"missed on {len(missed)} of {len(checks)}"
-            rows.append((words, verdict, f"{worst} (bar {short(worst.limit)})"))
     return Table(
         "Bars, met and missed" if target == "covertype" else f"Bars, met and missed ({target})",
         ("bar", "verdict", "worst split"),
-        tuple(rows),
+        tuple(row[:3] for row in judged(_bars(mine))),
         "Set before the study was run; every split counts for itself.",
         wraps=True,
     )

@@ -4,7 +4,7 @@ import math
 import statistics
 
 from pushforward.records import Record
-from pushforward.report.bars import Check
+from pushforward.report.bars import Check, judged
 from pushforward.report.cells import Cells, short
 from pushforward.report.table import Table
 
@@ -18,20 +18,10 @@ FAILED = 3.0
 
 def bars_table(records: list[Record]) -> Table:
     """Return a row per bar: whether every seed met it, the tightest figure, and the misses."""
-    rows = []
-    for words, checks in bars(records):
-        if not checks:
-            continue
-        missed = [check for check in checks if not check.met]
-        worst = min(checks, key=lambda check: check.margin)
-        verdict = "met" if not missed else f"missed on {len(missed)} of {len(checks)}"
-        details = ", ".join(map(str, missed)) or "none"
-        tightest = str(worst) if worst.words else f"{worst} (bar {short(worst.limit)})"
-        rows.append((words, verdict, tightest, details))
     return Table(
         "Bars, met and missed",
         ("bar", "verdict", "tightest", "misses"),
-        tuple(rows),
+        judged(bars(records)),
         "Set before the study was run; every training seed counts for itself, but in comparisons of methods, "
         "which are of means over seeds.",
         wraps=True,
