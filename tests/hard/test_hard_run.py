@@ -11,8 +11,8 @@ from pushforward.studies.hard.cases import CASES, NAMES, case
 from pushforward.studies.hard.judge import Judge
 from pushforward.studies.hard.reference import reference_draws, reference_row
 from pushforward.studies.hard.rows import Row, finished, rows
-from pushforward.studies.hard.store import Store
 from pushforward.studies.hard.work import default_row, nuts_row
+from pushforward.studies.store import Store
 
 
 def test_every_row_records_what_is_asked(hard_folder):
@@ -55,13 +55,13 @@ def test_it_becomes_a_report(hard_folder, tmp_path):
 
 def test_rivals_without_the_fit_they_are_timed_by_are_refused(tmp_path):
     settings = hard.PRESETS["smoke"].replace(targets=("gmm40",), methods=("nuts",))
-    judge = Judge("gmm40", settings, Store(tmp_path))
+    judge = Judge("gmm40", settings, Store(tmp_path, "hard"))
     with pytest.raises(ValueError, match="default"):
-        nuts_row(Row("nuts", "gmm40", 0), judge, Store(tmp_path), lambda words: None)
+        nuts_row(Row("nuts", "gmm40", 0), judge, Store(tmp_path, "hard"), lambda words: None)
 
 
 def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path, monkeypatch):
-    settings, store = hard.PRESETS["smoke"], Store(tmp_path)
+    settings, store = hard.PRESETS["smoke"], Store(tmp_path, "hard")
     found = {r.metric: r.value for r in reference_row(Row("reference", "dw4", 0), settings, store)}
     assert found["ess"] > 0
     assert found["rhat"] > 0.5
@@ -87,9 +87,9 @@ def test_a_crash_is_a_record(tmp_path, monkeypatch):
         raise FloatingPointError("made to fail")
 
     monkeypatch.setattr("pushforward.studies.hard.work.fit", broken)
-    judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path))
+    judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard"))
     said = []
-    found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path), said.append)
+    found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path, "hard"), said.append)
     assert {r.metric: r.value for r in found}["crashed"] == 1
     assert "made to fail" in said[0]
 

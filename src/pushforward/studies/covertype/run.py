@@ -14,6 +14,7 @@ from pushforward.studies.covertype.rows import DONE, Row, finished, row_of, rows
 from pushforward.studies.covertype.settings import STUDY, Settings
 from pushforward.studies.covertype.store import Store
 from pushforward.studies.covertype.work import baseline_row, laplace_row, noise_row, ours_row
+from pushforward.studies.resuming import begin
 
 Work = Callable[[Row, Case, Judge, Store], list[Record]]
 
@@ -45,7 +46,8 @@ def run(
     path, store = folder / f"{STUDY}.jsonl", Store(folder)
     # Data first: a missing folder must not cost the records of an older run.
     data = load(settings)
-    done = _begin(path, store, settings, command, fresh=fresh)
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     case, judge = None, None
@@ -64,29 +66,6 @@ def run(
         minutes = (time.monotonic() - began) / 60
         observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
     return path
-
-
-def _begin(path: Path, store: Store, settings: Settings, command: str, *, fresh: bool) -> set[Row]:
-    """Return the rows that are there already, with what an interruption left of others cut away."""
-    if fresh or not path.exists():
-        store.clear()
-        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
-        return set()
-    text = path.read_text(encoding="utf-8")
-    if not text.endswith("\n"):
-        # The line that a kill tore in two.
-        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
-    old, held = records.read(path)
-    if old.preset != settings.preset:
-        raise ValueError(
-            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
-            "Choose another folder, or begin again with `--fresh`."
-        )
-    done = finished(held)
-    whole = [record for record in held if row_of(record) in done]
-    if len(whole) < len(held):
-        records.write(path, old, whole)
-    return done
 
 
 def _summary(found: list[Record]) -> str:

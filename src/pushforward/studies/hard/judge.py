@@ -16,7 +16,7 @@ from pushforward.studies.hard.figures import Pool, asked, distance, units_of
 from pushforward.studies.hard.reference import reference_draws
 from pushforward.studies.hard.rows import Row, record_of
 from pushforward.studies.hard.settings import Settings
-from pushforward.studies.hard.store import Store
+from pushforward.studies.store import Store
 
 Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
 """`draw(key, n)`: draws of a method."""

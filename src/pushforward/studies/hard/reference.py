@@ -12,7 +12,7 @@ from pushforward.records import Record
 from pushforward.studies.hard.cases import NUTS, Case, case
 from pushforward.studies.hard.rows import Row, record_of
 from pushforward.studies.hard.settings import Settings
-from pushforward.studies.hard.store import Store
+from pushforward.studies.store import Store
 
 PIECES = 10
 """Replica exchange is run in so many calls of one program."""
@@ -25,7 +25,7 @@ def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np
     """
     s = settings
     how = f"{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{s.reference_thin}"
-    kept = store.reference(name, how)
+    kept = store.arrays(f"reference-{name}-{how}")
     if kept is None:
         found, started = case(name), time.monotonic()
         target = found.build()
@@ -34,7 +34,7 @@ def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np
         # Sweep by sweep, so that a cut of the set holds all chains.
         flat = chains.reshape(-1, target.dim)[: s.reference_n]
         kept = {"draws": flat.astype(np.float32), "seconds": np.array(seconds), **_diagnosed(chains, target)}
-        store.keep_reference(name, how, kept)
+        store.keep_arrays(f"reference-{name}-{how}", kept)
     return kept
 
 

@@ -11,8 +11,9 @@ from pushforward.studies.hard.judge import Judge
 from pushforward.studies.hard.reference import reference_row
 from pushforward.studies.hard.rows import DONE, Row, finished, record_of, row_of, rows
 from pushforward.studies.hard.settings import STUDY, Settings
-from pushforward.studies.hard.store import Store
 from pushforward.studies.hard.work import default_row, flow_row, nuts_row, steps_row, teacher_row
+from pushforward.studies.resuming import begin
+from pushforward.studies.store import Store
 
 Work = Callable[[Row, Judge, Store, Callable[[str], None]], list[Record]]
 
@@ -40,8 +41,9 @@ def run(
     Arguments as in the study of the plane; `fresh` keeps the reference draws, which no fit has touched.
     """
     folder = Path(folder)
-    path, store = folder / f"{STUDY}.jsonl", Store(folder)
-    done = _begin(path, store, settings, command, fresh=fresh)
+    path, store = folder / f"{STUDY}.jsonl", Store(folder, STUDY)
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     judge: Judge | None = None
@@ -66,29 +68,6 @@ def run(
         minutes = (time.monotonic() - began) / 60
         observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
     return path
-
-
-def _begin(path: Path, store: Store, settings: Settings, command: str, *, fresh: bool) -> set[Row]:
-    """Return the rows that are there already, with what an interruption left of others cut away."""
-    if fresh or not path.exists():
-        store.clear()
-        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
-        return set()
-    text = path.read_text(encoding="utf-8")
-    if not text.endswith("\n"):
-        # The line that a kill tore in two.
-        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
-    old, held = records.read(path)
-    if old.preset != settings.preset:
-        raise ValueError(
-            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
-            "Choose another folder, or begin again with `--fresh`."
-        )
-    done = finished(held)
-    whole = [record for record in held if row_of(record) in done]
-    if len(whole) < len(held):
-        records.write(path, old, whole)
-    return done
 
 
 def _summary(found: list[Record]) -> str:

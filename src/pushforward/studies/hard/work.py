@@ -20,7 +20,7 @@ from pushforward.studies.hard.cases import case
 from pushforward.studies.hard.judge import Draw, Judge
 from pushforward.studies.hard.rows import Row, record_of
 from pushforward.studies.hard.settings import Settings
-from pushforward.studies.hard.store import Store
+from pushforward.studies.store import Store
 from pushforward.training import fit, preset, run
 from pushforward.training.alternating import alternating
 from pushforward.training.assemble import build_parts
@@ -50,7 +50,7 @@ def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             seconds = time.monotonic() - started
             return [judge.record(row, "crashed", 1), judge.record(row, "train_seconds", seconds)]
-        store.keep(row, s.max_steps, done.sampler, done.seconds)
+        store.keep(row, s.max_steps, done.sampler, {"study_seconds": done.seconds})
         kept = store.sampler(row, s.max_steps)
         assert kept is not None
     about = kept.about

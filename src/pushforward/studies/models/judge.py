@@ -15,7 +15,7 @@ from pushforward.studies.models.cases import CASES
 from pushforward.studies.models.reference import Truth, numbers, sd_error, truths
 from pushforward.studies.models.rows import Row, record_of
 from pushforward.studies.models.settings import Settings
-from pushforward.studies.models.store import Store
+from pushforward.studies.store import Store
 from pushforward.training import fit
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION
@@ -39,7 +39,7 @@ def fit_row(row: Row, settings: Settings, store: Store, observe: Callable[[str],
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             figures = {"crashed": 1.0, **clock.figures()}
             return [record_of(settings, row, metric, value) for metric, value in figures.items()]
-        store.keep(row, settings.max_steps, done.sampler, clock.figures())
+        store.keep(row, settings.max_steps, done.sampler, {"study_figures": clock.figures()})
         kept = store.sampler(row, settings.max_steps)
         assert kept is not None
     return [

@@ -18,7 +18,7 @@ from pushforward.records import Record
 from pushforward.studies.models.cases import CASES
 from pushforward.studies.models.rows import Row, record_of
 from pushforward.studies.models.settings import Settings
-from pushforward.studies.models.store import Store
+from pushforward.studies.store import Store
 
 COST, DIVERGENT = "(seconds)", "(divergent)"
 """Names that no site of a model has."""
@@ -70,11 +70,11 @@ def chains_of(name: str, settings: Settings, store: Store) -> dict[str, np.ndarr
     """Return draws by site, `(chains, draws, *shape)`; kept ones if they were made in the same way."""
     s, case = settings, CASES[name]
     model, given = case.truth, case.data()
-    how = f"{s.chains}-{s.warmup}-{s.length}"
-    kept = store.chains(model.__name__, how)
+    how = f"chains-{model.__name__}-{s.chains}-{s.warmup}-{s.length}"
+    kept = store.arrays(how)
     if kept is None:
         kept = _run(model, given, settings)
-        store.keep_chains(model.__name__, how, kept)
+        store.keep_arrays(how, kept)
     return kept
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from pushforward import records
 from pushforward.checks import check_choice
 from pushforward.records import Header, Record
+from pushforward.studies.resuming import begin
 from pushforward.studies.spine.student_t import student_t_row
 from pushforward.studies.two_d import PRESETS as PLANAR
 from pushforward.studies.two_d.judge import Judge
-from pushforward.studies.two_d.rows import DONE, Row, finished
+from pushforward.studies.two_d.rows import DONE, Row, finished, row_of
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.trained import sampler_of
 
@@ -75,10 +76,8 @@ def run(
 ) -> Path:
     """Run all rows that `folder/spine.jsonl` does not hold yet, and return its path."""
     path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if fresh or not path.exists():
-        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
-    done = finished(records.read(path)[1])
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, finished, row_of, fresh=fresh)
     judges = _judges(settings)
     for row in [row for row in rows(settings) if row not in done]:
         started = time.monotonic()

@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 
 from pushforward import records
 from pushforward.records import Header, Record
+from pushforward.studies.resuming import begin
 from pushforward.studies.trust.cases import CASES
 from pushforward.studies.trust.defects import DEFECTS, EXACT, sampler
 from pushforward.studies.trust.settings import STUDY, Settings
@@ -64,16 +65,8 @@ def run(
 ) -> Path:
     """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
     path = Path(folder) / f"{STUDY}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if fresh or not path.exists():
-        records.write(path, Header.of_this_machine(STUDY, settings.preset, 0, command))
-    old, held = records.read(path)
-    if old.preset != settings.preset:
-        raise ValueError(
-            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
-            "Choose another folder, or begin again with `--fresh`."
-        )
-    done = {Row(r.method, r.target, r.seed or 0) for r in held if r.metric == DONE}
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, _finished, _row_of, fresh=fresh)
     for row in [row for row in rows(settings) if row not in done]:
         started = time.monotonic()
         found = _row(row, settings)
@@ -81,6 +74,14 @@ def run(
         records.append(path, [*found, _record(row, settings, DONE, seconds, repeats=1)])
         observe(f"{row}: {_summary(found)}, {seconds:.0f} s")
     return path
+
+
+def _finished(held: list[Record]) -> set[Row]:
+    return {_row_of(record) for record in held if record.metric == DONE}
+
+
+def _row_of(record: Record) -> Row:
+    return Row(record.method, record.target, record.seed or 0)
 
 
 def _replicates(row: Row, settings: Settings) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pushforward import records
 from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
+from pushforward.studies.resuming import begin
 from pushforward.studies.two_d.baselines import chain_row, exact_row
 from pushforward.studies.two_d.family import default_row, sobol_row, teacher_row, thin_row
 from pushforward.studies.two_d.judge import Judge
@@ -56,7 +57,8 @@ def run(
     """
     folder = Path(folder)
     path, store = folder / f"{STUDY}.jsonl", Store(folder)
-    done = _begin(path, store, settings, command, fresh=fresh)
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     judges: dict[str, Judge] = {}
@@ -71,30 +73,6 @@ def run(
         minutes = (time.monotonic() - began) / 60
         observe(f"{number}/{len(todo)} {row}: {_summary(found)} {seconds:.0f} s, {minutes:.1f} min in all")
     return path
-
-
-def _begin(path: Path, store: Store, settings: Settings, command: str, *, fresh: bool) -> set[Row]:
-    """Return the rows that are there already, with what an interruption left of others cut away."""
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    if fresh or not path.exists():
-        store.clear()
-        records.write(path, header)
-        return set()
-    text = path.read_text(encoding="utf-8")
-    if not text.endswith("\n"):
-        # The line that a kill tore in two.
-        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
-    old, held = records.read(path)
-    if old.preset != settings.preset:
-        raise ValueError(
-            f"`folder` holds the preset {old.preset!r} in {path.name}; got {settings.preset!r}. "
-            "Choose another folder, or begin again with `--fresh`."
-        )
-    done = finished(held)
-    whole = [record for record in held if row_of(record) in done]
-    if len(whole) < len(held):
-        records.write(path, old, whole)
-    return done
 
 
 def _summary(found: list[Record]) -> str:
