@@ -1,10 +1,12 @@
 """Weak scaling: each of N processes gets the same share of a batch that grows with N.
 
-    python benchmarks/scaling.py [--most 2] [--steps 200] [--out results/weak_scaling.jsonl]
+    python benchmarks/scaling.py [--most 2] [--steps 200] [--batches 512 4096] [--out FILE]
 
 Efficiency is the time of a step of one process over that of N. Processes of one machine share its cores, so
-what is measured here is chiefly what the collectives cost; each process is held to one core. Beside it stands
-what the model of docs/scaling.md expects of accelerators, up to 256 of them; its table is written there.
+what is measured here is chiefly what the collectives cost, for several batches. Each process works with one
+thread, but is not held to one core: gloo waits by spinning, and a process that spins on the core its own
+arithmetic needs loses a tick of the scheduler to every collective. Beside it stands what the model of
+docs/scaling.md expects of accelerators, up to 256 of them; its table is written there.
 """
 
 import argparse
@@ -28,9 +30,7 @@ BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 
 WORKER = """
 import json, os, sys
-cores = sorted(os.sched_getaffinity(0))
 count, index, batch, steps = map(int, sys.argv[2:6])
-os.sched_setaffinity(0, {cores[index % len(cores)]})
 import jax, pushforward as pf
 if count > 1:
     pf.distributed.initialize(sys.argv[1], count, index)
@@ -54,7 +54,8 @@ def measure(count: int, batch: int, steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "out.json"
         words = [[address, count, index, batch, steps, out] for index in range(count)]
-        env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+        # `NPROC` is where XLA looks for the size of its pool of threads.
+        env = {**os.environ, "JAX_PLATFORMS": "cpu", "NPROC": "1"}
         running = [
             subprocess.Popen([sys.executable, "-c", WORKER, *map(str, each)], env=env) for each in words
         ]
@@ -113,11 +114,14 @@ def model() -> list[Record]:
 
 def page(rows: list[Record]) -> str:
     """Return the tables of docs/scaling.md."""
-    measured = ["| processes | seconds a step | efficiency |", "|---|---|---|"]
+    measured = ["| rows a process | processes | seconds a step | added | efficiency |", "|---" * 5 + "|"]
     by = {(r.method, r.target, r.metric): r.value for r in rows}
-    for method in dict.fromkeys(r.method for r in rows if r.preset == "cpu"):
-        seconds, share = (by[method, "rosenbrock", m] for m in ("seconds_per_step", "efficiency"))
-        measured.append(f"| {method.removeprefix('processes-')} | {seconds:.3g} | {share:.2f} |")
+    for target, method in dict.fromkeys((r.target, r.method) for r in rows if r.preset == "cpu"):
+        seconds, share = (by[method, target, m] for m in ("seconds_per_step", "efficiency"))
+        cells = target.removeprefix("rosenbrock-"), method.removeprefix("processes-")
+        measured.append(
+            f"| {' | '.join(cells)} | {seconds:.3g} | {seconds * (1 - share):.3g} | {share:.2f} |"
+        )
     heads = " | ".join(f"{count} devices" for count in MODELLED)
     expected = [f"| case | bytes added up a step | {heads} |", "|---" * (2 + len(MODELLED)) + "|"]
     for name in CASES:
@@ -130,29 +134,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=min(4, len(os.sched_getaffinity(0))))
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--batch", type=int, default=512, help="per process")
+    parser.add_argument("--batches", type=int, nargs="+", default=[512, 4096], help="rows of each process")
     parser.add_argument("--out", type=Path, default=Path("results/weak_scaling.jsonl"))
     options = parser.parse_args()
     counts = [2**i for i in range(options.most.bit_length()) if 2**i <= options.most]
-    found = {count: measure(count, options.batch, options.steps) for count in counts}
+    batches = " ".join(map(str, options.batches))
     command = (
-        f"python benchmarks/scaling.py --most {options.most} --steps {options.steps} --batch {options.batch}"
+        f"python benchmarks/scaling.py --most {options.most} --steps {options.steps} --batches {batches}"
     )
     header = Header.of_this_machine(STUDY, "cpu", SEED, command)
-    table = Table("processes", "seconds per step", "efficiency", title="weak scaling")
+    table = Table("rows a process", "processes", "seconds per step", "efficiency", title="weak scaling")
     rows = []
-    for count, figures in found.items():
-        efficiency = found[counts[0]]["seconds"] / figures["seconds"]
-        kinds = {
-            "seconds_per_step": figures["seconds"],
-            "efficiency": efficiency,
-            "parameters": figures["parameters"],
-        }
-        rows += [
-            Record(STUDY, "cpu", f"processes-{count}", "rosenbrock", m, v, n=options.batch * count, seed=SEED)
-            for m, v in kinds.items()
-        ]
-        table.add_row(str(count), f"{figures['seconds']:.4g}", f"{efficiency:.2f}")
+    for batch in options.batches:
+        found = {count: measure(count, batch, options.steps) for count in counts}
+        for count, figures in found.items():
+            efficiency = found[counts[0]]["seconds"] / figures["seconds"]
+            kinds = {
+                "seconds_per_step": figures["seconds"],
+                "efficiency": efficiency,
+                "parameters": figures["parameters"],
+            }
+            name, of = f"processes-{count}", f"rosenbrock-{batch}"
+            rows += [
+                Record(STUDY, "cpu", name, of, m, v, n=batch * count, seed=SEED) for m, v in kinds.items()
+            ]
+            table.add_row(str(batch), str(count), f"{figures['seconds']:.4g}", f"{efficiency:.2f}")
     rows += model()
     write(options.out, header, rows)
     if DOCS.exists():
