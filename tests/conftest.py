@@ -1,20 +1,35 @@
 """What all tests share."""
 
+import os
+
+# LLVM spends more on the last tenth of speed than tests ever get back. Read when JAX first compiles.
+os.environ["XLA_FLAGS"] = " ".join(
+    [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_backend_optimization_level=1",
+        "--xla_llvm_disable_expensive_passes=true",
+    ]
+)
+
 import jax
 import pytest
 
 from pushforward._cache import let_programs_go
 
-QUICK = ("cli", "docs", "draws", "export", "models", "noise", "runtime", "survive")
-"""Folders whose tests are mostly compilation: unoptimised programs cost half as much."""
+QUICK = ("cli", "docs", "draws", "export", "models", "noise", "payback", "runtime", "survive", "trust")
+"""Folders whose tests are mostly compilation: unoptimised programs cost half as much. Elsewhere a module says so
+by `pytest.mark.quick_compilation`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Compile quickly where little is computed; before any fixture, so that all of a folder is alike."""
+    quick = item.path.parent.name in QUICK or item.get_closest_marker("quick_compilation") is not None
+    jax.config.update("jax_disable_most_optimizations", quick)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _compilation(request):
-    """Compile quickly where little is computed; and make room, since a worker runs a thousand tests."""
-    if quick := request.path.parent.name in QUICK:
-        jax.config.update("jax_disable_most_optimizations", True)
+def _room():
+    """Make room after every module, since a worker runs a thousand tests."""
     yield
-    if quick:
-        jax.config.update("jax_disable_most_optimizations", False)
     let_programs_go()

@@ -14,7 +14,7 @@ from pushforward.training.preflight import check_target
 
 KEY = jax.random.key(0)
 
-pytestmark = pytest.mark.usefixtures("unhooked", "quick_compilation")
+pytestmark = [pytest.mark.usefixtures("unhooked"), pytest.mark.quick_compilation]
 
 
 def good(x):

@@ -2,12 +2,14 @@
 
 import jax
 import numpy as np
+import pytest
 
 import pushforward as pf
 from pushforward.targets import Gaussian
 
 
-def test_a_small_fit_of_an_asymmetric_gaussian(quick_compilation):
+@pytest.mark.quick_compilation
+def test_a_small_fit_of_an_asymmetric_gaussian():
     """KL training from the identity: mean within 0.2 and deviations within 10 % of the target's, its
     correlation within 0.1; 20,000 draws add at most 0.03 to any of these at five standard errors."""
     target = Gaussian([-1.0, 0.5], [[1.5, -0.6], [-0.6, 0.5]])

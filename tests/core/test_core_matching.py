@@ -17,7 +17,7 @@ from pushforward.matching import Critic, Denoising, Exact, Kernel, MultiNoise, S
 from pushforward.networks import mlp
 from pushforward.targets import Gaussian
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.quick_compilation
 KEY = jax.random.key(1)
 NODES = np.sqrt(3.0) * np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 MEAN = np.array([0.7, -1.6])

@@ -25,7 +25,7 @@ from pushforward.objectives import (
 )
 from pushforward.targets import Gaussian
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.quick_compilation
 KEY = jax.random.key(0)
 NODES = np.sqrt(3.0) * np.array([-1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 

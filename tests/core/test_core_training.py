@@ -27,7 +27,7 @@ TINY = {
 }  # fmt: skip
 
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = pytest.mark.quick_compilation
 
 
 def asymmetric():

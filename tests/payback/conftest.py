@@ -1,4 +1,3 @@
-import jax
 import jaxtyping
 import pytest
 
@@ -9,11 +8,3 @@ def unhooked():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Compile without optimising: these tests are mostly compilation."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)

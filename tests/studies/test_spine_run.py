@@ -1,14 +1,25 @@
 import numpy as np
 
+from pushforward.frame import Frame
+from pushforward.latents import Normal
+from pushforward.networks import mlp
 from pushforward.records import read
 from pushforward.report.write import write_report
+from pushforward.sampler import Sampler
 from pushforward.studies import spine
-from pushforward.training import teacher
+from pushforward.studies.spine import student_t
+from pushforward.training import Fit, Outcome
+
+
+def untrained(key, target, *, settings, progress, throw):
+    """A fit that is over at once: normal draws."""
+    sampler = Sampler(Normal(1), mlp(key, 1, 1, width=2, skip=True), Frame.identity(1))
+    return Fit(sampler, Outcome.FINISHED, settings, [{"phase": "train", "seconds": 0.1}], [])
 
 
 def test_rows_are_recorded_once_and_told(tmp_path, monkeypatch):
-    """One row of Student's t, run, resumed and reported; six steps, so that its figures mean nothing."""
-    monkeypatch.setattr(teacher, "particles_for", lambda dim: 1024)
+    """One row of Student's t, run, resumed and reported; untrained, so that its figures mean nothing."""
+    monkeypatch.setattr(student_t, "fit", untrained)
     settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",))
     lines: list[str] = []
     path = spine.run(settings, tmp_path / "results", observe=lines.append)

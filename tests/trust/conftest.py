@@ -12,14 +12,6 @@ def settings():
     return QUICK
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Compile without optimising: these tests are mostly compilation."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.fixture
 def unhooked():
     """No annotations enforced, as in a user's session: our own messages are what is under test."""
