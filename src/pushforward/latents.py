@@ -171,9 +171,60 @@ class NormalMixture(Latent):
         return logsumexp(self.component_log_densities(z))
 
 
+class IndependentMixtures(Latent):
+    """Every coordinate on its own, each a mixture of normals on the line.
+
+    Two wells in each of many coordinates make more modes than any list of them could hold.
+    """
+
+    weights: Float[Array, "latent k"]
+    means: Float[Array, "latent k"]
+    scales: Float[Array, "latent k"]
+
+    def __check_init__(self):
+        if not self.weights.shape == self.means.shape == self.scales.shape or self.means.ndim != 2:
+            raise ValueError("weights, means and scales of IndependentMixtures must agree in size.")
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a latent."""
+        return self.means.shape[0]
+
+    @property
+    def num_uniforms(self) -> int:
+        """One a coordinate: it says the component too."""
+        return self.dim
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
+        """Draw the component of every coordinate, then a normal."""
+        key_component, key_normal = jax.random.split(key)
+        u = jax.random.uniform(key_component, (num_samples, self.dim))
+        eps = jax.random.normal(key_normal, (num_samples, self.dim))
+        return jax.vmap(lambda u, eps: self._place(_parts(self.weights, u)[0], eps))(u, eps)
+
+    def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
+        """Spend each uniform on a component, from left to right, and what is left of it on the normal."""
+        order = jnp.argsort(self.means, axis=1)
+        places, rest = _parts(jnp.take_along_axis(self.weights, order, 1), u)
+        chosen = jnp.take_along_axis(order, places[:, None], 1)[:, 0]
+        return self._place(chosen, _to_normal(rest))
+
+    def _place(self, chosen: Int[Array, " latent"], eps: Float[Array, " latent"]) -> Float[Array, " latent"]:
+        mean, scale = (jnp.take_along_axis(a, chosen[:, None], 1)[:, 0] for a in (self.means, self.scales))
+        return mean + scale * eps
+
+    def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
+        """Return the sum of the coordinates' log densities."""
+        logs = norm.logpdf(z[:, None], self.means, self.scales)
+        return logsumexp(logs + jnp.log(self.weights), axis=1).sum()
+
+
 def _part(weights: Float[Array, " k"], u: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:
     """Return which part of `[0, 1]`, cut in the ratio of the weights, `u` falls in, and how far along it."""
     ends = jnp.cumsum(weights)
     at = u * ends[-1]
     k = jnp.minimum(jnp.searchsorted(ends, at, side="right", method="compare_all"), weights.size - 1)
     return k, 1.0 - (ends[k] - at) / jnp.maximum(weights[k], jnp.finfo(weights.dtype).tiny)
+
+
+_parts = jax.vmap(_part)

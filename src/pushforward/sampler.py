@@ -14,13 +14,13 @@ from pushforward import files
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.draws import Draws
 from pushforward.frame import Frame
-from pushforward.latents import Latent, Normal, NormalMixture, Uniform
+from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
 from pushforward.networks import MLP, Coupled, Modulated, NoiseHead
 from pushforward.parameters import Parameters
 from pushforward.streaming import MAX_ROWS, gather, stream_iid, stream_sobol
 
 _NETWORKS = (MLP, Modulated, Coupled, NoiseHead)
-_CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, Frame)}
+_CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, IndependentMixtures, Frame)}
 
 
 class Sampler(eqx.Module):

@@ -18,7 +18,7 @@ import safetensors.numpy
 import pushforward as pf
 from pushforward import files
 from pushforward.frame import Frame
-from pushforward.latents import Normal, NormalMixture, Uniform
+from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
 from pushforward.networks import coupled, mlp, modulated
 from pushforward.sampler import Sampler
 
@@ -31,6 +31,11 @@ LATENTS = {
         weights=jnp.asarray([0.2, 0.8]),
         means=jnp.asarray([[0.0, 1.0], [2.0, -3.0]]),
         choleskys=jnp.asarray([[[1.0, 0.0], [0.3, 0.7]], [[0.5, 0.0], [-0.2, 2.0]]]),
+    ),
+    "columns": lambda: IndependentMixtures(
+        weights=jnp.asarray([[0.2, 0.8], [0.5, 0.5]]),
+        means=jnp.asarray([[0.0, 1.0], [2.0, -3.0]]),
+        scales=jnp.asarray([[1.0, 0.3], [0.5, 2.0]]),
     ),
 }
 NETWORKS = {

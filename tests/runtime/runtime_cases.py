@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from pushforward.frame import Frame
-from pushforward.latents import Normal, NormalMixture, Uniform
+from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
 from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
 from pushforward.networks.coupled import num_layers
 from pushforward.parameters import Parameter, Parameters
@@ -41,6 +41,12 @@ def mixture(rng, components, dim):
     return NormalMixture(_array(weights), _array(means), _array(choleskys))
 
 
+def columns(rng, components, dim):
+    weights = rng.dirichlet(np.ones(components), dim)
+    means, scales = 3.0 * rng.normal(size=weights.shape), rng.uniform(0.2, 1.0, weights.shape)
+    return IndependentMixtures(_array(weights), _array(means), _array(scales))
+
+
 def _array(values):
     return jax.device_put(np.asarray(values, np.float64 if jax.config.jax_enable_x64 else np.float32))
 
@@ -68,7 +74,7 @@ def coupled(dim=5):
     for _ in range(num_layers(dim)):
         inner = net(rng, (dim, 16, 2 * dim), "silu")
         nets.append(eqx.tree_at(lambda n: n.weights[-1], inner, 0.3 * inner.weights[-1]))
-    return Sampler(mixture(rng, 3, dim), Coupled(tuple(nets)), frame(rng, dim, bent=True), json.dumps(ABOUT))
+    return Sampler(columns(rng, 3, dim), Coupled(tuple(nets)), frame(rng, dim, bent=True), json.dumps(ABOUT))
 
 
 def named():

@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from runtime_cases import ABOUT, SAMPLERS, by_jax, error, mixture, modulated, named, net
+from runtime_cases import ABOUT, SAMPLERS, by_jax, columns, error, mixture, modulated, named, net
 
 from pushforward import runtime
-from pushforward.latents import Normal, Uniform
+from pushforward.latents import IndependentMixtures, Normal, Uniform
 from pushforward.runtime.networks import MLP, Scratch
 from pushforward.runtime.products import ONE_CORE, multiply
 from pushforward.runtime.sampler import FIRST, TILE
@@ -99,6 +99,7 @@ LAWS = {
     "normal": lambda: Normal(2),
     "uniform": lambda: Uniform(2),
     "mixture": lambda: mixture(np.random.default_rng(8), 7, 2),
+    "columns": lambda: columns(np.random.default_rng(9), 4, 2),
 }
 
 
@@ -108,6 +109,11 @@ def moments(law):
         return np.zeros(2), np.eye(2)
     if isinstance(law, Uniform):
         return np.zeros(2), np.eye(2) / 3.0
+    if isinstance(law, IndependentMixtures):
+        weights, means, scales = (np.asarray(a, np.float64) for a in (law.weights, law.means, law.scales))
+        weights = weights / weights.sum(1, keepdims=True)
+        mean, square = (weights * means).sum(1), (weights * (means**2 + scales**2)).sum(1)
+        return mean, np.outer(mean, mean) + np.diag(square - mean**2)
     weights, means, choleskys = (np.asarray(a, np.float64) for a in (law.weights, law.means, law.choleskys))
     squares = choleskys @ choleskys.transpose(0, 2, 1) + means[:, :, None] * means[:, None, :]
     weights = weights / weights.sum()

@@ -14,7 +14,7 @@ from pushforward.container import write_atomically
 from pushforward.export.graph import Graph
 from pushforward.export.operators import add_frame, add_network
 from pushforward.frame import Frame
-from pushforward.latents import Latent, Normal, NormalMixture, Uniform
+from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
 
 INPUT, OUTPUT = "latents", "draws"
 MAX_BYTES = 2**31 - 2**20
@@ -62,10 +62,8 @@ def write_onnx(
 
 def describe(latent: Latent) -> dict[str, Any]:
     """Return the law of the latents as JSON values: its class and its fields."""
-    if not isinstance(latent, Normal | Uniform | NormalMixture):
-        raise TypeError(
-            f"`latent` must be Normal, Uniform or NormalMixture to be exported; got {type(latent).__name__}."
-        )
+    if not isinstance(latent, Normal | Uniform | NormalMixture | IndependentMixtures):
+        raise TypeError(f"`latent` must be a law of ours to be exported; got {type(latent).__name__}.")
     fields = {field.name: getattr(latent, field.name) for field in dataclasses.fields(latent)}
     plain = {name: v if isinstance(v, int) else np.asarray(v).tolist() for name, v in fields.items()}
     return {"law": type(latent).__name__, **plain}

@@ -74,9 +74,34 @@ class NormalMixture:
         return placed
 
 
-Law: TypeAlias = Normal | Uniform | NormalMixture
+class IndependentMixtures:
+    """Every coordinate on its own, each a mixture of normals on the line."""
 
-LAWS = {cls.__name__: cls for cls in (Normal, Uniform, NormalMixture)}
+    def __init__(self, weights: np.ndarray, means: np.ndarray, scales: np.ndarray):
+        if not weights.shape == means.shape == scales.shape or means.ndim != 2 or means.size == 0:
+            raise ValueError("weights, means and scales of IndependentMixtures must agree in size.")
+        if np.any(weights < 0) or not np.all(weights.sum(1) > 0):
+            raise ValueError("the weights of IndependentMixtures must not be negative, nor all zero.")
+        self.weights, self.means, self.scales, self.dim = weights, means, scales, len(means)
+
+    def cast(self, dtype: np.dtype) -> "IndependentMixtures":
+        """Return the same law with numbers of one type."""
+        return IndependentMixtures(self.weights, self.means.astype(dtype), self.scales.astype(dtype))
+
+    def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
+        """Draw column by column: components, then normals put in their places."""
+        z = rng.standard_normal((num_samples, self.dim), dtype)
+        cumulative = np.cumsum(self.weights, axis=1, dtype=np.float64)
+        for j, ends in enumerate(cumulative):
+            chosen = np.searchsorted(ends, rng.random(num_samples) * ends[-1], side="right")
+            chosen = np.minimum(chosen, len(ends) - 1)
+            z[:, j] = self.means[j, chosen] + self.scales[j, chosen] * z[:, j]
+        return z
+
+
+Law: TypeAlias = Normal | Uniform | NormalMixture | IndependentMixtures
+
+LAWS = {cls.__name__: cls for cls in (Normal, Uniform, NormalMixture, IndependentMixtures)}
 
 
 def law(description: Mapping[str, Any]) -> Law:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_count, check_key
 from pushforward.frame import InFrame
-from pushforward.latents import Latent, Normal, NormalMixture
+from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture
 from pushforward.networks import NoiseHead
 from pushforward.networks.noise_head import noise_head
 from pushforward.sampler import Sampler
@@ -170,6 +170,8 @@ def _parts(sampler: Sampler) -> tuple[NoiseHead, Latent]:
     size = head.map_size
     if isinstance(latent, NormalMixture):
         return head, NormalMixture(latent.weights, latent.means[:, :size], latent.choleskys[:, :size, :size])
+    if isinstance(latent, IndependentMixtures):
+        return head, IndependentMixtures(latent.weights[:size], latent.means[:size], latent.scales[:size])
     return head, Normal(size)
 
 
@@ -183,6 +185,12 @@ def _with_noise(latent: Latent, dim: int) -> Latent:
         factors = jnp.zeros((k, size + dim, size + dim)).at[:, :size, :size].set(latent.choleskys)
         factors = factors.at[:, size:, size:].set(jnp.eye(dim))
         return NormalMixture(latent.weights, means, factors)
+    if isinstance(latent, IndependentMixtures):
+        # A standard normal is a mixture of any number of itself.
+        shape = (dim, latent.means.shape[1])
+        more = jnp.full(shape, 1.0 / shape[1]), jnp.zeros(shape), jnp.ones(shape)
+        fields = latent.weights, latent.means, latent.scales
+        return IndependentMixtures(*(jnp.concatenate(both) for both in zip(fields, more, strict=True)))
     raise TypeError(
         f"`sampler` must have normal latents or a mixture of normals for a noise head; "
         f"got {type(latent).__name__}."

@@ -4,9 +4,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from pushforward.latents import Latent, Normal, NormalMixture
+from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture
 from pushforward.networks import NoiseHead
 
 NEWTON_STEPS = 6
@@ -95,6 +96,9 @@ def _prior_precision(prior: Latent, z: Float[Array, " map"]) -> Float[Array, "ma
     """Return the curvature of the prior that every step may trust: that of the components `z` belongs to."""
     if isinstance(prior, Normal):
         return jnp.eye(z.size)
+    if isinstance(prior, IndependentMixtures):
+        share = jax.nn.softmax(jnp.log(prior.weights) + norm.logpdf(z[:, None], prior.means, prior.scales))
+        return jnp.diag(jnp.sum(share * prior.scales**-2.0, axis=1))
     assert isinstance(prior, NormalMixture)
     share = jax.nn.softmax(prior.component_log_densities(z))
     inverses = jax.vmap(lambda c: solve_triangular(c, jnp.eye(z.size, dtype=z.dtype), lower=True))(

@@ -7,7 +7,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
-from pushforward.latents import NormalMixture
+from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.networks import Coupled
 from pushforward.sampler import Sampler
 from pushforward.training.repair import log_weights
 from pushforward.trust.line import Line
@@ -19,15 +20,16 @@ ROUNDING = 1e-5
 """Weights that differ by less than this share of the largest differ by single precision alone."""
 
 MAX_DIM = 64
-"""Beyond, the determinant of every draw's Jacobian costs more than it tells."""
+"""Beyond, the determinant of every draw's Jacobian costs more than it tells, but for maps that know it."""
 
 
 def has_density(sampler: Any) -> bool:
     """Whether the sampler is a square map of a mixture latent: one trained by exact KL, hence one-to-one."""
     return (
         isinstance(sampler, Sampler)
-        and isinstance(sampler.latent, NormalMixture)
-        and sampler.latent.dim == sampler.dim <= MAX_DIM
+        and isinstance(sampler.latent, NormalMixture | IndependentMixtures)
+        and sampler.latent.dim == sampler.dim
+        and (sampler.dim <= MAX_DIM or isinstance(sampler.network, Coupled))
     )
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward import targets
 from pushforward.frame import InFrame
-from pushforward.latents import Normal, NormalMixture
+from pushforward.latents import Uniform
 from pushforward.records import Record
 from pushforward.sampler import Sampler
 from pushforward.studies.hard.cases import case
@@ -88,7 +88,7 @@ def _phases(row: Row, judge: Judge, about: dict) -> list[Record]:
 def _evidence(row: Row, judge: Judge, sampler: Sampler) -> list[Record]:
     """Return what a noise head finds: `log Z`, its error, and whether the weights can be believed."""
     log_z = getattr(judge.target, "log_z", None)
-    known = isinstance(sampler.latent, Normal | NormalMixture) and sampler.dim <= MAX_WEIGHED_DIM
+    known = not isinstance(sampler.latent, Uniform) and sampler.dim <= MAX_WEIGHED_DIM
     if "log_z" not in judge.case.asks or log_z is None or not known:
         return []
     noisy = add_noise(row.key("noise"), sampler, NOISE)
@@ -233,7 +233,7 @@ def steps_row(row: Row, settings: Settings) -> list[Record]:
         key_parts,
         InFrame(target, frame),
         done.settings,
-        mixture=latent if isinstance(latent, NormalMixture) else None,
+        mixture=latent,
         draws=jax.random.normal(key_draws, (4096, dim)),
     )
     algorithm = alternating(parts)
