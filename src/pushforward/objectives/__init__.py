@@ -10,5 +10,6 @@ from pushforward.objectives.forward import Forward as Forward
 from pushforward.objectives.kl import KL as KL
 from pushforward.objectives.ksd import KSD as KSD
 from pushforward.objectives.likelihood import Likelihood as Likelihood
+from pushforward.objectives.reweighted import Reweighted as Reweighted
 from pushforward.objectives.semi_implicit import SemiImplicitKL as SemiImplicitKL
 from pushforward.objectives.steingan import SteinGAN as SteinGAN

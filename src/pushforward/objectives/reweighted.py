@@ -1,0 +1,43 @@
+"""Maximum likelihood on the sampler's own draws, weighted as draws of the target: forward KL untaught."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Key
+
+from pushforward.objectives.base import Invertible, Network, Objective, View
+
+
+class Reweighted(Objective):
+    """`KL(q || p)` by importance sampling from `p` itself, times the effective share of the draws.
+
+    Reverse KL leaves out the thin end of a law, where it costs nothing; this wants it in proportion. Its
+    noise is that of the weights, hence the factor: where few draws carry all the weight, they do not lead.
+    """
+
+    def surrogate(
+        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
+    ) -> Float[Array, ""]:
+        """Return minus the weighted mean log density of the draws; they and the weights are held fixed."""
+        del key
+        latent = view.latent
+        assert latent is not None
+        assert isinstance(network, Invertible)
+
+        def draw(point):
+            x, log_det = network.value_and_log_det(point)
+            return x, view.target.log_density(x) + log_det - latent.log_density(point)
+
+        x, w = jax.lax.stop_gradient(jax.vmap(draw)(z))
+        w = jnp.where(jnp.isfinite(w), w, -jnp.inf)
+        # Truncated at sqrt(n) times their mean, which bounds the noise of a single draw (Ionides, 2008).
+        w = jnp.minimum(w, logsumexp(w) - 0.5 * jnp.log(w.size))
+        share = jax.nn.softmax(w)
+        effective = 1.0 / (jnp.sum(share**2) * w.size)
+
+        def log_p(point):
+            origin, log_det = network.inverse_and_log_det(point)
+            return latent.log_density(origin) - log_det
+
+        # On average the unweighted draws pull nowhere: taken off, nothing is left where the weights are even.
+        return -effective * jnp.sum((share - 1.0 / w.size) * jax.vmap(log_p)(x))
