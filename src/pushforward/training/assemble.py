@@ -24,6 +24,7 @@ from pushforward.objectives import (
     Forward,
     Likelihood,
     Objective,
+    Reweighted,
     SteinGAN,
 )
 from pushforward.training.alternating import Parts
@@ -52,7 +53,7 @@ def build_parts(
     target: Target,
     settings: Settings,
     *,
-    mixture: NormalMixture | None,
+    mixture: Latent | None,
     draws: Float[Array, "m dim"] | None,
     network: Coupled | None = None,
 ) -> Parts:
@@ -91,7 +92,7 @@ def build_parts(
     )
 
 
-def build_latent(settings: Settings, dim: int, mixture: NormalMixture | None) -> Latent:
+def build_latent(settings: Settings, dim: int, mixture: Latent | None) -> Latent:
     """Return the latent law."""
     if settings.latent == "mixture":
         assert mixture is not None
@@ -164,8 +165,9 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
     assert draws is not None
     if settings.network == "coupled":
         # First the teacher's draws alone: a map far from the target would be led by its few wildest draws.
-        # They stay to the end: KL alone leaves mass out where the map cannot follow the target.
-        return Combined((main, Likelihood(draws)), (_rising, settings.forward_weight))
+        # They stay to the end, but less: KL alone leaves mass out where the map cannot follow the target.
+        parts = main, Reweighted(), Likelihood(draws)
+        return Combined(parts, (_rising, _rising, _yielding(settings.forward_weight)))
     return Combined((main, Forward(draws)), (1.0, _fading(settings.forward_weight)))
 
 
@@ -180,6 +182,11 @@ def _fading(weight: float) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
 
 def _rising(progress: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.clip((progress - RISE[0]) / (RISE[1] - RISE[0]), 0.0, 1.0)
+
+
+@cache
+def _yielding(weight: float) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
+    return lambda progress: weight * (1.0 - 0.7 * _rising(progress))
 
 
 @cache

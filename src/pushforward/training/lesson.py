@@ -7,24 +7,33 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
-from pushforward.latents import NormalMixture
+from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import Coupled
-from pushforward.training.mixture_fit import fit_mixture, mean_log_density
-from pushforward.training.smc import Teaching
+from pushforward.training.affine import frame_from_draws
+from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_log_density
+from pushforward.training.smc import NUM_SNAPSHOTS, Teaching
 
 EM_ROWS = 8192
+EM_STEPS, FEW_COMPONENTS, ALIKE = 20, 8, (300.0, 3.0)
+"""In many dimensions: steps of a fit, and components that differ little or much in their shapes."""
+
 TOLERANCE = 0.001
 """Nats a draw by which a smaller mixture may be worse than the best: far less than training mends."""
 
 WIDEN = 1.25
-"""Starts are wider than what was seen: importance weights forgive excess and never lack."""
+"""Starts are wider than what was seen: importance weights forgive excess and never lack. In many
+coordinates there is less of it, since what it costs is a power of their number."""
+
+
+Mixture = NormalMixture | IndependentMixtures
+"""What can stand for a teacher's draws, and be the latent law of a sampler."""
 
 
 class Lesson(NamedTuple):
     """What was learnt of the target: a frame, a mixture of normals and draws in it, and `log Z`."""
 
     frame: Frame
-    mixture: NormalMixture
+    mixture: Mixture
     draws: Float[Array, "m dim"]
     log_z: float
     rounds: list[dict[str, float]]
@@ -42,34 +51,87 @@ def row_of(result: Teaching) -> dict[str, float]:
     }
 
 
+def stand_in(
+    key: Key[Array, ""], x: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"]
+) -> tuple[Frame, Mixture]:
+    """Return the frame, and in it the mixture, that stand best for a teacher's draws.
+
+    From four dimensions on it is tried whether bends help: what looks like a coordinate's heavy tail may be
+    modes of unequal weight, which are normal only in a straight frame.
+    """
+    frames = [frame_from_draws(x)]
+    if x.shape[1] > 3 and bool(jnp.any(frames[0].bend > 0)):
+        frames.append(frame_from_draws(x, bend=False))
+    fits = []
+    for frame in frames:
+        u = jax.vmap(frame.inverse)(x)
+        mixture = mixture_of(key, u, wanted, jax.vmap(frame.inverse)(peaks))
+        log_det = jnp.mean(jax.vmap(frame.log_det)(split(u)[1]))
+        fits.append((float(mean_log_density(mixture, split(u)[1]) - log_det), frame, mixture))
+    _, frame, mixture = max(fits, key=lambda fit: fit[0])
+    return frame, mixture
+
+
+def split(u: Float[Array, "m dim"]) -> tuple[Float[Array, "a dim"], Float[Array, "b dim"]]:
+    """Return three quarters of a teacher's draws to learn from, and the rest to judge by.
+
+    The populations of a teacher follow each other, and a particle moves little between them, nor far from its
+    copies beside it: whole stretches of particles are held out, in all populations.
+    """
+    each = len(u) // NUM_SNAPSHOTS
+    runs = u[: NUM_SNAPSHOTS * each].reshape(NUM_SNAPSHOTS, each, -1)
+    at = 3 * each // 4
+    return runs[:, :at].reshape(NUM_SNAPSHOTS * at, -1), runs[:, at:].reshape(NUM_SNAPSHOTS * (each - at), -1)
+
+
 def mixture_of(
     key: Key[Array, ""], u: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"]
-) -> NormalMixture:
+) -> Mixture:
     """Fit mixtures of several sizes; return the smallest that unseen draws hardly tell from the best.
 
     Components to spare cost nothing in likelihood and yet do harm: they are narrow, and the mixture's score,
     from which Fisher training starts, is jagged between them.
     """
     key_rows, key_em = jax.random.split(key)
-    rows = jax.random.choice(key_rows, u.shape[0], (2 * EM_ROWS,))
-    train, held_out = u[rows[:EM_ROWS]], u[rows[EM_ROWS:]]
-    dim = u.shape[1]
-    # Where full covariances have many entries, so many components as the draws can pay for.
-    most = max(1, min(wanted, EM_ROWS // (4 * dim)))
-    sizes = {1, 4, 16, wanted} if dim <= 3 else {1, min(8, most), most}
-    fits = [fit_mixture(key_em, train, size) for size in sorted(sizes)]
-    if dim > 3 and 1 < len(peaks) <= most:
-        # Among many modes far apart, rows chosen far from each other still miss some; the peaks do not.
-        fits.append(fit_mixture(key_em, train, len(peaks), centres=peaks))
+    if u.shape[1] <= 3:
+        rows = jax.random.choice(key_rows, len(u), (2 * EM_ROWS,))
+        train, held_out = u[rows[:EM_ROWS]], u[rows[EM_ROWS:]]
+        fits = [fit_mixture(key_em, train, size) for size in sorted({1, 4, 16, wanted})]
+    else:
+        train, held_out = split(u)
+        fits = _in_many_dimensions(key_em, train, wanted, peaks)
     found = [float(mean_log_density(mixture, held_out)) for mixture in fits]
     return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - TOLERANCE)
 
 
-def widened(mixture: NormalMixture) -> NormalMixture:
+def _in_many_dimensions(
+    key: Key[Array, ""], train: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"]
+) -> list[Mixture]:
+    """Return fits, the simplest first, where full covariances have many entries for the draws there are."""
+    # So many components as the draws can pay for.
+    most = max(1, min(wanted, len(train) // (12 * train.shape[1])))
+    fits: list[Mixture] = [fit_mixture(key, train, 1), fit_independent(train)]
+    if 1 < len(peaks) <= most:
+        # Among many modes far apart, rows chosen far from each other still miss some; the peaks do not.
+        size, centres = len(peaks), peaks
+    else:
+        size, centres = most, None
+    for shared in ALIKE:
+        fits.append(fit_mixture(key, train, size, centres=centres, shared=shared, num_steps=EM_STEPS))
+    if size > FEW_COMPONENTS:
+        fits.append(fit_mixture(key, train, FEW_COMPONENTS, num_steps=EM_STEPS))
+    return fits
+
+
+def widened(mixture: Mixture) -> Mixture:
     """Widen every component, and give a twentieth of the mass to one three times as wide as the frame."""
     dim = mixture.dim
+    width = min(WIDEN, 1.0 + dim**-0.5)
+    if isinstance(mixture, IndependentMixtures):
+        # Of many coordinates with a broad component each, one would be far out in every draw.
+        return IndependentMixtures(mixture.weights, mixture.means, width * mixture.scales)
     return NormalMixture(
         weights=jnp.append(0.95 * mixture.weights, 0.05),
         means=jnp.vstack([mixture.means, jnp.zeros(dim)]),
-        choleskys=jnp.concatenate([WIDEN * mixture.choleskys, 3.0 * jnp.eye(dim)[None]]),
+        choleskys=jnp.concatenate([width * mixture.choleskys, 3.0 * jnp.eye(dim)[None]]),
     )

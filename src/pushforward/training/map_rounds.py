@@ -11,13 +11,13 @@ from pushforward.base import Target
 from pushforward.frame import InFrame
 from pushforward.latents import NormalMixture
 from pushforward.training.affine import frame_from_draws
-from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
+from pushforward.training.lesson import Lesson, Mixture, mixture_of, row_of, split, widened
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
 from pushforward.training.smc import efficiency_of, teach
 
 MAX_MAPS = 2
-HELD_OUT, SHORT_FIT = 4096, 300
-"""Draws by which maps are judged, and the steps of fits that are only judged."""
+SHORT_FIT = 300
+"""Steps of fits that are only judged."""
 
 
 def through_maps(
@@ -54,23 +54,23 @@ def _likeliest(key: Key[Array, ""], lesson: Lesson) -> Lesson:
     A bend is right where a coordinate has heavy tails of its own, and in the way where another coordinate
     makes them. Which it is, short fits say, by the likelihood of draws they have not seen.
     """
-    key_rows, key_fit, key_map = jax.random.split(key, 3)
-    x = jax.random.permutation(key_rows, jax.vmap(lesson.frame)(lesson.draws))
+    key_fit, key_map = jax.random.split(key)
+    x = jax.vmap(lesson.frame)(lesson.draws)
+    held_out = split(x)[1]
     frames = [lesson.frame]
     if bool(jnp.any(lesson.frame.bend > 0)):
         frames.append(frame_from_draws(x, bend=False))
     best, found = lesson, -np.inf
     for frame in frames:
         u = jax.vmap(frame.inverse)(x)
-        latents = [_standard(frame.dim)]
-        if lesson.mixture.weights.size > 1:
+        latents: list[Mixture] = [_standard(frame.dim)]
+        size = lesson.mixture.weights.shape[-1]
+        if size > 1:
             same = frame is lesson.frame
-            latents.append(
-                lesson.mixture if same else mixture_of(key_fit, u, lesson.mixture.weights.size, u[:0])
-            )
+            latents.append(lesson.mixture if same else mixture_of(key_fit, u, size, u[:0]))
         for latent in latents:
-            network = fit_coupled(key_map, u[HELD_OUT:], latent, SHORT_FIT)
-            value = float(log_likelihood(network, latent, frame, x[:HELD_OUT]))
+            network = fit_coupled(key_map, split(u)[0], latent, SHORT_FIT)
+            value = float(log_likelihood(network, latent, frame, held_out))
             if value > found:
                 best, found = lesson._replace(frame=frame, mixture=latent, draws=u), value
     return best

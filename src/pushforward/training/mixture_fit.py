@@ -4,12 +4,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from pushforward.latents import NormalMixture
+from pushforward.latents import IndependentMixtures, Latent, NormalMixture
 
-RIDGE = 1e-3
-"""Added to every covariance, in units of the data's own variance: no component can fall onto a point."""
+RIDGE, FINE_RIDGE = 1e-3, 1e-5
+"""Added to every covariance, in units of the data's own variance: no component can fall onto a point. It is
+fine where components share their shapes, and where a little excess in each of many coordinates is much."""
 
 SHRINK_FROM = 4
 """Dimensions from which on a component's rows may be too few for a covariance of its own."""
@@ -32,8 +34,10 @@ def _component_logs(mixture: NormalMixture, x: Float[Array, "n dim"]) -> Float[A
 
 
 @eqx.filter_jit
-def _em(x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int) -> NormalMixture:
-    ridge = RIDGE * jnp.diag(jnp.var(x, axis=0) + 1e-12)
+def _em(
+    x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int, shared: float | Float[Array, ""]
+) -> NormalMixture:
+    ridge = (RIDGE if x.shape[1] < SHRINK_FROM else FINE_RIDGE) * jnp.diag(jnp.var(x, axis=0) + 1e-12)
 
     def body(_, mixture):
         responsibility = jax.nn.softmax(_component_logs(mixture, x), axis=1)
@@ -47,9 +51,9 @@ def _em(x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int) -> Nor
 
         covariances = jax.vmap(covariance)(responsibility.T, means, mass)
         if x.shape[1] >= SHRINK_FROM:
-            # As if each component had seen as many more rows as there are coordinates, with the shape of all.
+            # As if each component had seen `shared` more rows a coordinate, with the shape of all.
             pooled = jnp.tensordot(mass / mass.sum(), covariances, 1)
-            share = (mass / (mass + x.shape[1]))[:, None, None]
+            share = (mass / (mass + shared * x.shape[1]))[:, None, None]
             covariances = share * covariances + (1.0 - share) * pooled
         return NormalMixture(mass / mass.sum(), means, jnp.linalg.cholesky(covariances))
 
@@ -57,7 +61,7 @@ def _em(x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int) -> Nor
 
 
 @eqx.filter_jit
-def mean_log_density(mixture: NormalMixture, x: Float[Array, "n dim"]) -> Float[Array, ""]:
+def mean_log_density(mixture: Latent, x: Float[Array, "n dim"]) -> Float[Array, ""]:
     """Return the mean log density of the mixture at the rows of `x`."""
     return jnp.mean(jax.lax.map(mixture.log_density, x, batch_size=1024))
 
@@ -84,8 +88,12 @@ def fit_mixture(
     *,
     num_steps: int = 60,
     centres: Float[Array, "k dim"] | None = None,
+    shared: float = 3.0,
 ) -> NormalMixture:
-    """Fit a full-covariance mixture to the rows of `x`, from `centres` or from rows far from each other."""
+    """Fit a full-covariance mixture to the rows of `x`, from `centres` or from rows far from each other.
+
+    From four dimensions on, the larger `shared`, the more alike are the components' shapes.
+    """
     dim = x.shape[1]
     if centres is None:
         centres = jnp.asarray(_spread_out(key, np.asarray(x), num_components))
@@ -95,4 +103,32 @@ def fit_mixture(
         means=centres,
         choleskys=jnp.tile(jnp.diag(scale), (num_components, 1, 1)),
     )
-    return _em(x, start, num_steps)
+    return _em(x, start, num_steps, jnp.asarray(shared, float))
+
+
+@eqx.filter_jit
+def fit_independent(
+    x: Float[Array, "n dim"], num_components: int = 8, num_steps: int = 60
+) -> IndependentMixtures:
+    """Fit a mixture on the line to every column of `x`, from components at its quantiles."""
+    ridge = FINE_RIDGE * jnp.var(x, axis=0)[:, None] + 1e-12
+    levels = (jnp.arange(num_components) + 0.5) / num_components
+    means = jnp.quantile(x, levels, axis=0).T
+    gaps = jnp.diff(means, axis=1)
+    near = jnp.minimum(jnp.append(gaps, gaps[:, -1:], axis=1), jnp.insert(gaps, 0, gaps[:, 0], axis=1))
+    start = IndependentMixtures(
+        weights=jnp.full(means.shape, 1.0 / num_components), means=means, scales=near + jnp.sqrt(ridge)
+    )
+
+    def body(_, mixture):
+        def one(column, weights, means, scales):
+            logs = jnp.log(weights) + norm.logpdf(column[:, None], means, scales)
+            responsibility = jax.nn.softmax(logs, axis=1)
+            mass = responsibility.sum(0) + 1e-3
+            return mass, column @ responsibility / mass, column**2 @ responsibility / mass
+
+        mass, first, second = jax.vmap(one)(x.T, mixture.weights, mixture.means, mixture.scales)
+        scales = jnp.sqrt(jnp.maximum(second - first**2, 0.0) + ridge)
+        return IndependentMixtures(mass / mass.sum(1, keepdims=True), first, scales)
+
+    return jax.lax.fori_loop(0, num_steps, body, start)

@@ -61,7 +61,7 @@ def uphill(
 
 @eqx.filter_jit
 def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
-    return jax.lax.map(jax.hessian(target.log_density), x)
+    return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
 
 
 def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_steps: int = 300) -> Peaks:

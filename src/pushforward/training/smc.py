@@ -16,9 +16,12 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Target
-from pushforward.latents import Latent
+from pushforward.latents import Latent, NormalMixture
 
 ESS_SHARE = 0.6
+NUM_SNAPSHOTS = 4
+"""Populations at the target that are handed over, one after the other."""
+
 MAX_TEMPERATURES = 200
 CROSSOVER_FROM = 4
 """Dimensions from which on an ensemble move may leave some coordinates where they are."""
@@ -116,6 +119,16 @@ def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
     return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
 
 
+def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #dim"]:
+    """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
+
+    Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
+    """
+    if x.shape[1] < CROSSOVER_FROM or not isinstance(start, NormalMixture):
+        return jnp.zeros((len(x), 1))
+    return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
+
+
 def _accept(key, old: Population, new: Population, b, log_correction: Array | float = 0.0):
     gain = _mix(new.log_target, new.log_start, b) - _mix(old.log_target, old.log_start, b)
     u = jnp.log(jax.random.uniform(key, gain.shape))
@@ -146,6 +159,31 @@ def _differences(key, between: Between, population: Population, b) -> Population
     x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
     moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
+
+
+def exchange(
+    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
+) -> Population:
+    """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
+
+    Where coordinates do not depend on each other, any exchange is accepted: what one particle found out about
+    a coordinate, all soon know.
+    """
+    key_pairs, key_mask, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    half = n // 2
+    order = jax.random.permutation(key_pairs, n)[: 2 * half]
+    old = jax.tree.map(lambda a: a[order], population)
+    one, other = old.x[:half], old.x[half:]
+    given = _crossover(key_mask, half, dim) * (other - one)
+    x = jnp.concatenate([one + given, other - given])
+    new = Population(x, *jax.vmap(between.ends)(x))
+    gain = _mix(new.log_target, new.log_start, b) - _mix(old.log_target, old.log_start, b)
+    gain = jnp.sum(gain.reshape(2, half), axis=0)
+    yes = jnp.log(jax.random.uniform(key_accept, (half,))) < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
+    yes = jnp.tile(yes, 2)
+    kept = jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
+    return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
 
 
 def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
@@ -198,7 +236,7 @@ def sweeps(
     num_sweeps: int,
 ) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
     """Apply `num_sweeps` rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
-    cholesky = robust_cholesky(population.x)
+    cholesky = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
     width = 4.0 if population.x.shape[1] <= 10 else 1.5
 
     def body(carry, key_one):
@@ -210,6 +248,8 @@ def sweeps(
             population,
             jax.random.split(key_difference),
         )
+        if population.x.shape[1] >= CROSSOVER_FROM:
+            population = exchange(jax.random.fold_in(key_one, 2), between, population, b)
         population, acceptance, rate = _mala(key_mala, between, population, b, cholesky, log_step, width)
         # The first steps may be far too long or too short: halve or double, then settle.
         log_step = jnp.clip(log_step + 1.5 * (rate - TARGET_ACCEPTANCE), -12.0, 1.0)
@@ -228,7 +268,7 @@ def teach(
     *,
     num_particles: int,
     num_sweeps: int = 6,
-    num_snapshots: int = 4,
+    num_snapshots: int = NUM_SNAPSHOTS,
     observe: Callable[[str], None] = lambda words: None,
 ) -> Teaching:
     """Carry particles from `start` to `target`, then keep `num_snapshots` populations at the target."""

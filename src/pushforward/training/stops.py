@@ -24,7 +24,7 @@ SHRINKAGE = (1.0, 0.5, 0.25)
 """Curvature at one point can promise too wide a law: narrower ones are tried too."""
 
 NUM_DRAWS = 32
-MAX_KEPT = 16
+MAX_KEPT, MAX_PASSES = 16, 16384
 CLEARLY = 2.0
 """Nats by which a stop must beat every peak to count: less may be the noise of the bound."""
 
@@ -36,6 +36,8 @@ def with_stops(key: Key[Array, ""], target: Target, peaks: Peaks) -> Peaks:
     """
     key_starts, key_peaks, key_stops = jax.random.split(key, 3)
     points = _walks(target, *far_starts(key_starts, NUM_WALKS, target.dim))
+    # Judging a stop takes its curvature, as many passes as there are coordinates.
+    points = points[:: -(-len(points) // max(1, MAX_PASSES // target.dim))]
     stops = _judged(key_stops, target, points, curvature_scales(target, points))
     mine = _judged(key_peaks, target, peaks.points, peaks.choleskys)
     better = np.flatnonzero(_mass(stops) > _mass(mine).max() + CLEARLY)

@@ -15,15 +15,16 @@ from jaxtyping import Array, Key
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
-from pushforward.training.affine import frame_from_draws
-from pushforward.training.lesson import Lesson, mixture_of, row_of, widened
+from pushforward.training.lesson import Lesson, row_of, stand_in, widened
 from pushforward.training.map_rounds import through_maps
 from pushforward.training.mixture_fit import reweigh
 from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 
-GOOD_START = 0.4
+GOOD_START, GOOD_AT_ONCE = 0.4, 0.8
+"""Efficiencies that end the rounds: from the second on, and already the first."""
+
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
 STOPS_IN = MAPS_IN = (4, 100)
 """Dimensions in which the stops of walks are looked at, and in which particles may be seen through a map:
@@ -56,8 +57,8 @@ def learn(
     frame, start = _first_start(peaks)
     wanted = num_components or (64 if len(peaks.points) > 24 else 32)
     maps = MAPS_IN[0] <= target.dim <= MAPS_IN[1]
-    most = ROUNDS_BEFORE_MAPS if maps else MAX_ROUNDS
     rounds: list[dict[str, float]] = []
+    before = 0.0
     while True:
         i = len(rounds)
         key_teach, key_fit = jax.random.split(jax.random.fold_in(key_rounds, i))
@@ -65,18 +66,24 @@ def learn(
         result = teach(key_teach, InFrame(target, frame), start, num_particles=num_particles)
         rounds.append(row_of(result))
         x = jax.vmap(frame)(result.draws)
-        frame = frame_from_draws(x)
+        frame, mixture = stand_in(key_fit, x, wanted, jnp.asarray(peaks.points, float))
         u = jax.vmap(frame.inverse)(x)
-        mixture = mixture_of(key_fit, u, wanted, jax.vmap(frame.inverse)(jnp.asarray(peaks.points, float)))
         start = widened(mixture)
         found = result.start_efficiency
         if target.dim >= MAPS_IN[0]:
             # Starts are wide in every coordinate, and in many that alone is inefficient.
             found = float(efficiency_of(key_fit, InFrame(target, frame), mixture))
             rounds[-1]["efficiency"] = found
-        yield Lesson(frame, reweigh(mixture, u), u, result.log_z, list(rounds))
-        if len(rounds) == most or (i > 0 and found > GOOD_START):
+        if isinstance(mixture, NormalMixture):
+            mixture = reweigh(mixture, u)
+        yield Lesson(frame, mixture, u, result.log_z, list(rounds))
+        if found > (GOOD_START if i > 0 else GOOD_AT_ONCE):
             break
+        # Another round of the same kind is worth its time only where the last one was.
+        better = 0.1 < found > 2.0 * before
+        if len(rounds) == MAX_ROUNDS or (maps and len(rounds) >= ROUNDS_BEFORE_MAPS and not better):
+            break
+        before = found
     if maps and found <= GOOD_START:
         lesson = Lesson(frame, mixture, u, result.log_z, rounds)
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
@@ -104,5 +111,6 @@ def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
         matrix=jnp.eye(dim),
     )
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
-    factors = np.concatenate([2.0 * choleskys / scale[:, None], 5.0 * np.eye(dim)[None]])
+    width = min(2.0, 1.0 + 2.0 * dim**-0.5)
+    factors = np.concatenate([width * choleskys / scale[:, None], 5.0 * np.eye(dim)[None]])
     return frame, NormalMixture(*(jnp.asarray(a, float) for a in (weights, means, factors)))

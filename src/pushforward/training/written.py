@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from pushforward import files
 from pushforward.container import BadFileError, write_atomically
 from pushforward.frame import Frame
-from pushforward.latents import NormalMixture
+from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import MLP, Coupled
 from pushforward.training.identity import differences
 from pushforward.training.lesson import Lesson
@@ -34,7 +34,7 @@ class Taught(eqx.Module):
     """The arrays of a lesson."""
 
     frame: Frame
-    mixture: NormalMixture
+    mixture: NormalMixture | IndependentMixtures
     draws: Float[Array, "m dim"]
 
 
@@ -51,12 +51,14 @@ def write_lesson(path: Path, identity: Identity, lesson: Lesson, seconds: float)
 def read_lesson(path: Path, identity: Identity) -> tuple[Lesson, float]:
     """Read what `write_lesson` wrote; an `OtherRunError` if it is another fit's, else a `BadFileError`."""
     with _one_error(path):
-        parts, about = files.load(path, {c.__name__: c for c in (Taught, Frame, NormalMixture, Coupled, MLP)})
+        known = (Taught, Frame, NormalMixture, IndependentMixtures, Coupled, MLP)
+        parts, about = files.load(path, {c.__name__: c for c in known})
         _check(path, about, identity, "lesson")
         taught = parts["lesson"]
         if not isinstance(taught, Taught) or not isinstance(taught.frame, Frame):
             raise TypeError("it holds something other than a lesson.")
-        if not isinstance(taught.mixture, NormalMixture) or taught.mixture.dim != taught.frame.dim:
+        mixture = taught.mixture
+        if not isinstance(mixture, NormalMixture | IndependentMixtures) or mixture.dim != taught.frame.dim:
             raise ValueError("its mixture and its frame do not fit.")
         if taught.draws.ndim != 2 or taught.draws.shape[1] != taught.frame.dim:
             raise ValueError("its draws and its frame do not fit.")
