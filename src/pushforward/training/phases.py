@@ -197,16 +197,21 @@ class Work:
         if self.settings.objective != "exact_kl" or self.result.outcome in UNREPAIRED:
             return
         with self._phase("repair") as found:
-            network = averaged(self.parts, self.result.state)
             key_weights, key_weigh = jax.random.split(self.key_repair)
-            parts = self.parts
+            parts, network = self.parts, averaged(self.parts, self.result.state)
+            # Where the teacher left next to nothing to mend, training may cost more than it mends.
+            untrained = weigh(key_weigh, parts.target, parts.latent, parts.network)
+            trained = weigh(key_weigh, parts.target, parts.latent, network)
+            if worse := bool(trained.efficiency < untrained.efficiency):
+                network = parts.network
+                self.result = self.result._replace(state=alternating(parts).init(self.key_train))
             if isinstance(parts.latent, NormalMixture):
                 latent = repair_weights(key_weights, parts.target, parts.latent, network)
                 parts = eqx.tree_at(lambda p: p.latent, parts, latent)
             weighing = weigh(key_weigh, parts.target, parts.latent, network)
             self.parts = parts
             self.metrics = {"efficiency": float(weighing.efficiency), "log_z": float(weighing.log_z)}
-            found |= self.metrics
+            found |= self.metrics | {"untrained_efficiency": float(untrained.efficiency), "untrained": worse}
 
     def hand_back(self) -> tuple[Parts, Any, LoopResult]:
         """Return the parts, the averaged network and where training came out."""

@@ -22,7 +22,7 @@ from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 
-GOOD_START, GOOD_AT_ONCE = 0.4, 0.8
+GOOD_START, GOOD_AT_ONCE = 0.4, 0.7
 """Efficiencies that end the rounds: from the second on, and already the first."""
 
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
