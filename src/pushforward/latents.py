@@ -15,6 +15,9 @@ from pushforward.checks import check_count
 # Uniforms are kept off 0 and 1, where the normal quantile is infinite; 2^-24 is float32's grain.
 _EDGE = 2.0**-24
 
+GATHER_UP_TO = 64
+"""Dimensions up to which every draw may have a factor of its own in memory."""
+
 
 def _to_normal(u: Float[Array, "..."]) -> Float[Array, "..."]:
     return norm.ppf(jnp.clip(u, _EDGE, 1.0 - _EDGE))
@@ -135,11 +138,24 @@ class NormalMixture(Latent):
         u = jax.random.uniform(key_component, (num_samples,))
         eps = jax.random.normal(key_normal, (num_samples, self.dim))
 
+        if self.dim > GATHER_UP_TO:
+            return self._placed(jax.vmap(lambda u: _part(self.weights, u)[0])(u), eps)
+
         def place(u, eps):
             k, _ = _part(self.weights, u)
             return self.means[k] + self.choleskys[k] @ eps
 
         return jax.vmap(place)(u, eps)
+
+    def _placed(self, chosen: Int[Array, " n"], eps: Float[Array, "n latent"]) -> Float[Array, "n latent"]:
+        """Place normals by one product a component: a factor for each of many draws would fill the memory."""
+
+        def one(z, component):
+            k, mean, cholesky = component
+            return jnp.where((chosen == k)[:, None], mean + eps @ cholesky.T, z), None
+
+        count = jnp.arange(self.weights.size)
+        return jax.lax.scan(one, eps, (count, self.means, self.choleskys))[0]
 
     def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
         """Spend the first uniform on the component, and what is left of it on the first coordinate.

@@ -21,7 +21,9 @@ def gradient(objective, mean, n=N):
     view = View(target=target, score=None, progress=jnp.asarray(1.0), latent=Normal(2))
     z = jax.random.normal(jax.random.key(0), (n, 2))
     network = coupled(jax.random.key(1), 2, width=4, depth=1)
-    return eqx.filter_jit(eqx.filter_grad(lambda g: objective.surrogate(jax.random.key(2), g, z, view)))(network)
+    return eqx.filter_jit(eqx.filter_grad(lambda g: objective.surrogate(jax.random.key(2), g, z, view)))(
+        network
+    )
 
 
 def shifts(grads):

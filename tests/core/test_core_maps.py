@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from scipy.stats import qmc
 
+from pushforward import latents
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
 from pushforward.networks import (
@@ -274,6 +275,13 @@ def test_a_component_without_weight_is_never_drawn():
     z, slope = jax.jit(lambda m: (latent.sample(KEY, 4_096), jax.grad(latent.log_density)(m)))(MEANS[1])
     np.testing.assert_allclose(z - MEANS[1], 0, atol=0.02)
     np.testing.assert_allclose(slope, 0, atol=1e-3)
+
+
+def test_a_mixture_of_many_dimensions_draws_without_a_factor_for_each(monkeypatch):
+    latent, key = mixture(), jax.random.key(11)
+    expected = latent.sample(key, 1000)
+    monkeypatch.setattr(latents, "GATHER_UP_TO", 1)
+    np.testing.assert_allclose(latent.sample(key, 1000), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("law", [Normal, Uniform])

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
@@ -16,6 +17,9 @@ from pushforward.training.smc import NUM_SNAPSHOTS, Teaching
 EM_ROWS = 8192
 EM_STEPS, FEW_COMPONENTS, ALIKE = 20, 8, (300.0, 3.0)
 """In many dimensions: steps of a fit, and components that differ little or much in their shapes."""
+
+MAX_ENTRIES = 2**22
+"""Rows times coordinates that mixtures of single coordinates are fitted to."""
 
 TOLERANCE = 0.001
 """Nats a draw by which a smaller mixture may be worse than the best: far less than training mends."""
@@ -52,24 +56,47 @@ def row_of(result: Teaching) -> dict[str, float]:
 
 
 def stand_in(
-    key: Key[Array, ""], x: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"]
+    key: Key[Array, ""],
+    x: Float[Array, "m dim"],
+    wanted: int,
+    peaks: Float[Array, "k dim"],
+    laplace: Frame | None = None,
 ) -> tuple[Frame, Mixture]:
     """Return the frame, and in it the mixture, that stand best for a teacher's draws.
 
-    From four dimensions on it is tried whether bends help: what looks like a coordinate's heavy tail may be
-    modes of unequal weight, which are normal only in a straight frame.
+    From four dimensions on unseen draws say which: bends may be wrong, since what looks like a coordinate's
+    heavy tail may be modes of unequal weight. And where there is one peak, the frame of its curvature,
+    `laplace`, may be better than any from draws, which in many dimensions are few for a covariance.
     """
+    if x.shape[1] <= 3:
+        frame = frame_from_draws(x)
+        u, inside = (jax.vmap(frame.inverse)(points) for points in (x, peaks))
+        return frame, mixture_of(key, u, wanted, inside)
     frames = [frame_from_draws(x)]
-    if x.shape[1] > 3 and bool(jnp.any(frames[0].bend > 0)):
+    if bool(jnp.any(frames[0].bend > 0)):
         frames.append(frame_from_draws(x, bend=False))
-    fits = []
+    found: list[tuple[Frame, Mixture]] = []
     for frame in frames:
-        u = jax.vmap(frame.inverse)(x)
-        mixture = mixture_of(key, u, wanted, jax.vmap(frame.inverse)(peaks))
-        log_det = jnp.mean(jax.vmap(frame.log_det)(split(u)[1]))
-        fits.append((float(mean_log_density(mixture, split(u)[1]) - log_det), frame, mixture))
-    _, frame, mixture = max(fits, key=lambda fit: fit[0])
-    return frame, mixture
+        u, inside = (jax.vmap(frame.inverse)(points) for points in (x, peaks))
+        found.append((frame, mixture_of(key, u, wanted, inside)))
+    if laplace is not None:
+        found.append((laplace, standard(laplace.dim)))
+    held_out = split(x)[1]
+    return max(found, key=lambda both: float(_log_likelihood(*both, held_out)))
+
+
+@eqx.filter_jit
+def _log_likelihood(frame: Frame, mixture: Mixture, x: Float[Array, "m dim"]) -> Float[Array, ""]:
+    def one(point):
+        u = frame.inverse(point)
+        return mixture.log_density(u) - frame.log_det(u)
+
+    return jnp.mean(jax.lax.map(one, x, batch_size=1024))
+
+
+def standard(dim: int) -> NormalMixture:
+    """Return the standard normal as a mixture of one."""
+    return NormalMixture(jnp.ones(1), jnp.zeros((1, dim)), jnp.eye(dim)[None])
 
 
 def split(u: Float[Array, "m dim"]) -> tuple[Float[Array, "a dim"], Float[Array, "b dim"]]:
@@ -108,16 +135,19 @@ def _in_many_dimensions(
     key: Key[Array, ""], train: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"]
 ) -> list[Mixture]:
     """Return fits, the simplest first, where full covariances have many entries for the draws there are."""
+    dim = train.shape[1]
+    # In its frame the teacher's law is white; coordinates on their own need fewer rows than shapes do.
+    fits: list[Mixture] = [standard(dim), fit_independent(train[: MAX_ENTRIES // dim])]
     # So many components as the draws can pay for.
-    most = max(1, min(wanted, len(train) // (12 * train.shape[1])))
-    fits: list[Mixture] = [fit_mixture(key, train, 1), fit_independent(train)]
+    most = max(1, min(wanted, len(train) // (12 * dim)))
     if 1 < len(peaks) <= most:
         # Among many modes far apart, rows chosen far from each other still miss some; the peaks do not.
         size, centres = len(peaks), peaks
     else:
         size, centres = most, None
-    for shared in ALIKE:
-        fits.append(fit_mixture(key, train, size, centres=centres, shared=shared, num_steps=EM_STEPS))
+    if size > 1:
+        for shared in ALIKE:
+            fits.append(fit_mixture(key, train, size, centres=centres, shared=shared, num_steps=EM_STEPS))
     if size > FEW_COMPONENTS:
         fits.append(fit_mixture(key, train, FEW_COMPONENTS, num_steps=EM_STEPS))
     return fits

@@ -9,9 +9,8 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
-from pushforward.latents import NormalMixture
 from pushforward.training.affine import frame_from_draws
-from pushforward.training.lesson import Lesson, Mixture, mixture_of, row_of, split, widened
+from pushforward.training.lesson import Lesson, Mixture, mixture_of, row_of, split, standard, widened
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
 from pushforward.training.smc import efficiency_of, teach
 
@@ -63,7 +62,7 @@ def _likeliest(key: Key[Array, ""], lesson: Lesson) -> Lesson:
     best, found = lesson, -np.inf
     for frame in frames:
         u = jax.vmap(frame.inverse)(x)
-        latents: list[Mixture] = [_standard(frame.dim)]
+        latents: list[Mixture] = [standard(frame.dim)]
         size = lesson.mixture.weights.shape[-1]
         if size > 1:
             same = frame is lesson.frame
@@ -74,7 +73,3 @@ def _likeliest(key: Key[Array, ""], lesson: Lesson) -> Lesson:
             if value > found:
                 best, found = lesson._replace(frame=frame, mixture=latent, draws=u), value
     return best
-
-
-def _standard(dim: int) -> NormalMixture:
-    return NormalMixture(jnp.ones(1), jnp.zeros((1, dim)), jnp.eye(dim)[None])

@@ -42,6 +42,9 @@ UNREPAIRED = (Outcome.INTERRUPTED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcom
 
 MOST_TILES = 2**10
 
+LEARNT, SKIP_FROM = 0.98, 4
+"""Efficiency of a lesson that training is spared from, and the dimensions in which it is asked for."""
+
 
 class Work:
     """A fit in progress. Whatever moment it is stopped at, `hand_back` returns the best there is so far."""
@@ -127,6 +130,11 @@ class Work:
     def train(self, monitor: Callable[[State], Row] | None = None, num_rows: int = LOG_ROWS) -> None:
         """Train the network, step by step; `monitor` looks at it `num_rows` times."""
         assert self.parts is not None
+        if self._nothing_to_learn():
+            with self._phase("train") as found:
+                self.result = self._untrained()._replace(outcome=Outcome.FINISHED)
+                found |= _in_short(self.result)
+            return
         num_steps, tiles = self.parts.num_steps, self.parts.tiles
         watched, (key_steps, key_monitor) = alternating(self.parts), jax.random.split(self.key_train)
         start, fresh = None, watched.init(key_steps)
@@ -169,6 +177,14 @@ class Work:
                 found["seconds"] = self.result.at.seconds
         if self.result.at is not None:
             keep(self.result.at, now=True)
+
+    def _nothing_to_learn(self) -> bool:
+        """Whether the lesson is the target already, by the weights of its own draws."""
+        assert self.parts is not None
+        if self.settings.method != "default" or self.target.dim < SKIP_FROM:
+            return False
+        start = weigh(self.key_repair, self.parts.target, self.parts.latent, self.parts.network)
+        return bool(start.efficiency > LEARNT)
 
     def _shrink(self) -> Algorithm | None:
         """Return the algorithm with its batches cut into twice as many tiles, if they can be."""

@@ -2,7 +2,8 @@
 
 Each round runs sequential Monte Carlo from a start law, then fits a frame and a mixture of normals to what
 came out; the mixture, widened, is the next round's start. Rounds end when plain importance sampling from
-the start is already efficient, for then the particles have nothing left to correct.
+the start is already efficient, for then the particles have nothing left to correct; where the curvature of a
+single peak says all, there are none.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from jaxtyping import Array, Key
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
+from pushforward.training.curvature import frame_of, lesson_of
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
 from pushforward.training.map_rounds import through_maps
 from pushforward.training.mixture_fit import reweigh
@@ -55,6 +57,12 @@ def learn(
     if STOPS_IN[0] <= target.dim <= STOPS_IN[1]:
         peaks = with_stops(jax.random.fold_in(key_scout, 1), target, peaks)
     frame, start = _first_start(peaks)
+    laplace = frame_of(peaks) if len(peaks.points) == 1 else None
+    if laplace is not None and target.dim >= MAPS_IN[0]:
+        at_once = lesson_of(key_rounds, target, laplace, num_particles)
+        if at_once.rounds[-1]["efficiency"] > GOOD_AT_ONCE:
+            yield at_once
+            return
     wanted = num_components or (64 if len(peaks.points) > 24 else 32)
     maps = MAPS_IN[0] <= target.dim <= MAPS_IN[1]
     rounds: list[dict[str, float]] = []
@@ -66,7 +74,7 @@ def learn(
         result = teach(key_teach, InFrame(target, frame), start, num_particles=num_particles)
         rounds.append(row_of(result))
         x = jax.vmap(frame)(result.draws)
-        frame, mixture = stand_in(key_fit, x, wanted, jnp.asarray(peaks.points, float))
+        frame, mixture = stand_in(key_fit, x, wanted, jnp.asarray(peaks.points, float), laplace)
         u = jax.vmap(frame.inverse)(x)
         start = widened(mixture)
         found = result.start_efficiency
