@@ -37,7 +37,7 @@ def stand_in(target):
     return Sampler(latent, modulated(jax.random.key(0), dim, width=4, depth=1), frame, json.dumps(ABOUT))
 
 
-def fake_fit(key, target, *, steps, progress, throw):
+def fake_fit(key, target, *, steps):
     settings = preset("default", width=4, depth=1, batch_size=16, num_steps=steps)
     return SimpleNamespace(sampler=stand_in(target), seconds=0.2, settings=settings)
 
@@ -83,7 +83,7 @@ def hard_folder(tmp_path_factory):
         targets=("gmm40", "random_05"), methods=METHODS, step_dims=(2,), most_rival_seconds=0.2
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work, "fit", fake_fit)
+        patch.setattr(work, "fit_to_the_end", fake_fit)
         patch.setattr(work, "_lesson_of", fake_lesson)
         patch.setattr(nuts, "algorithm", fake_nuts)
         patch.setattr(flow, "algorithm", fake_flow)

@@ -86,7 +86,7 @@ def test_a_crash_is_a_record(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr("pushforward.studies.hard.work.fit", broken)
+    monkeypatch.setattr("pushforward.studies.hard.work.fit_to_the_end", broken)
     judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard"))
     said = []
     found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path, "hard"), said.append)

@@ -34,7 +34,7 @@ ABOUT = {
 }
 
 
-def fake_fit(key, target, *, steps, progress, throw):
+def fake_fit(key, target, *, steps):
     """The standard normal as a sampler of anything."""
     net = MLP((jnp.eye(target.dim),), (jnp.zeros(target.dim),), "silu", skip=False)
     frame = Frame.identity(target.dim)
@@ -60,7 +60,7 @@ def fake_chains(model, given, settings):
 
 @pytest.fixture
 def faked(monkeypatch):
-    monkeypatch.setattr(judge, "fit", fake_fit)
+    monkeypatch.setattr(judge, "fit_to_the_end", fake_fit)
     monkeypatch.setattr(judge, "check", fake_check)
     monkeypatch.setattr(reference, "_run", fake_chains)
     return models.PRESETS["smoke"].replace(methods=("nuts", "plain", "numpyro"), num_draws=40_000)
@@ -129,7 +129,7 @@ def test_a_crash_is_a_record_and_a_torn_line_is_cut(faked, tmp_path, monkeypatch
     def broken(*arguments, **options):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr(judge, "fit", broken)
+    monkeypatch.setattr(judge, "fit_to_the_end", broken)
     settings, said = faked.replace(methods=("plain",)), []
     path = models.run(settings, tmp_path, observe=said.append)
     whole = path.read_text()

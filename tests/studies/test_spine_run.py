@@ -11,7 +11,7 @@ from pushforward.studies.spine import student_t
 from pushforward.training import Fit, Outcome
 
 
-def untrained(key, target, *, settings, progress, throw):
+def untrained(key, target, *, settings):
     """A fit that is over at once: normal draws."""
     sampler = Sampler(Normal(1), mlp(key, 1, 1, width=2, skip=True), Frame.identity(1))
     return Fit(sampler, Outcome.FINISHED, settings, [{"phase": "train", "seconds": 0.1}], [])
@@ -19,7 +19,7 @@ def untrained(key, target, *, settings, progress, throw):
 
 def test_rows_are_recorded_once_and_told(tmp_path, monkeypatch):
     """One row of Student's t, run, resumed and reported; untrained, so that its figures mean nothing."""
-    monkeypatch.setattr(student_t, "fit", untrained)
+    monkeypatch.setattr(student_t, "fit_to_the_end", untrained)
     settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",))
     lines: list[str] = []
     path = spine.run(settings, tmp_path / "results", observe=lines.append)

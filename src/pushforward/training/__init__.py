@@ -4,6 +4,7 @@ from pushforward.training.alternating import Parts as Parts
 from pushforward.training.alternating import alternating as alternating
 from pushforward.training.fit import Fit as Fit
 from pushforward.training.fit import fit as fit
+from pushforward.training.loop import LoopResult as LoopResult
 from pushforward.training.loop import run as run
 from pushforward.training.outcome import FitError as FitError
 from pushforward.training.outcome import Outcome as Outcome

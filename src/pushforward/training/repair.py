@@ -12,7 +12,9 @@ from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
 from pushforward.objectives.exact_kl import value_and_log_det
 
-NUM_DRAWS = 65536
+NUM_DRAWS, FEW_DRAWS, FEW_FROM = 65536, 8192, 101
+"""Draws that are weighed: fewer from so many dimensions on, where each costs more than it tells."""
+
 TRUST_FROM = 0.2
 """Below this efficiency a few draws carry all the weight, and repairing by them does harm."""
 
@@ -40,17 +42,21 @@ def log_weights(target: Target, latent: Latent, network: Any, z: Float[Array, "n
     return jnp.where(jnp.isfinite(w), w, -jnp.inf)
 
 
+def _enough(dim: int) -> int:
+    return NUM_DRAWS if dim < FEW_FROM else FEW_DRAWS
+
+
 def _efficiency(w: Float[Array, " n"]) -> Float[Array, ""]:
     return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
 
 
 @eqx.filter_jit
 def weigh(
-    key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int = NUM_DRAWS
+    key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int | None = None
 ) -> Weighing:
     """Estimate efficiency and `log Z` by importance sampling."""
-    w = log_weights(target, latent, network, latent.sample(key, num_draws))
-    return Weighing(_efficiency(w), logsumexp(w) - jnp.log(num_draws))
+    w = log_weights(target, latent, network, latent.sample(key, num_draws or _enough(target.dim)))
+    return Weighing(_efficiency(w), logsumexp(w) - jnp.log(w.size))
 
 
 @eqx.filter_jit
@@ -63,7 +69,7 @@ def repair_weights(
     latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right,
     that is nearly all of the noise.
     """
-    z = latent.sample(key, NUM_DRAWS)
+    z = latent.sample(key, _enough(target.dim))
     w = log_weights(target, latent, network, z)
     # A handful of wild draws must not decide: weights are capped at e^5 times the median.
     share = jax.nn.softmax(jnp.minimum(w, jnp.median(w) + 5.0))

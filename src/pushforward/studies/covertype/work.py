@@ -16,6 +16,7 @@ from pushforward.studies.covertype.rows import Row
 from pushforward.studies.covertype.settings import SLOW
 from pushforward.studies.covertype.store import Store
 from pushforward.studies.covertype.watch import Watch
+from pushforward.studies.fitting import at_its_end
 from pushforward.training import Outcome, run
 from pushforward.training.loop import Position, nothing
 from pushforward.training.minibatched import minibatched
@@ -49,12 +50,10 @@ def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
         "ours-plain-large": DataPlan(rows=PLAIN_LARGE * s.ours_rows, estimate="plain"),
     }[row.method]
     watch = Watch(row, judge)
-    done = fit_posterior(
+    done = at_its_end(fit_posterior(
         row.key("train"), case.target, settings=settings, data=plan, progress=False, throw=False,
         monitor=lambda sampler: watch(sampler.sample),
-    )  # fmt: skip
-    if done.outcome is Outcome.INTERRUPTED:
-        raise KeyboardInterrupt
+    ))  # fmt: skip
     cpu_seconds, seconds = watch.cpu(), done.seconds - watch.looked
     watch.keep(store, done.history)
     size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))

@@ -16,12 +16,13 @@ from pushforward.frame import InFrame
 from pushforward.latents import Uniform
 from pushforward.records import Record
 from pushforward.sampler import Sampler
+from pushforward.studies.fitting import at_its_end, fit_to_the_end
 from pushforward.studies.hard.cases import case
 from pushforward.studies.hard.judge import Draw, Judge
 from pushforward.studies.hard.rows import Row, record_of
 from pushforward.studies.hard.settings import Settings
 from pushforward.studies.store import Store
-from pushforward.training import fit, preset, run
+from pushforward.training import preset, run
 from pushforward.training.alternating import alternating
 from pushforward.training.assemble import build_parts
 from pushforward.training.lesson import Lesson
@@ -45,7 +46,7 @@ def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[
     if kept is None:
         started = time.monotonic()
         try:
-            done = fit(jax.random.key(row.seed), judge.target, steps=s.max_steps, progress=False, throw=False)
+            done = fit_to_the_end(jax.random.key(row.seed), judge.target, steps=s.max_steps)
         except Exception:
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             seconds = time.monotonic() - started
@@ -206,14 +207,8 @@ def flow_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Rec
     )
     key_init, key_run = jax.random.split(row.key("train"))
     started = time.monotonic()
-    result = run(
-        key_run,
-        algorithm,
-        algorithm.init(key_init),
-        num_steps=10**7,
-        log_every=1000,
-        deadline=started + allowed,
-    )
+    state, stop = algorithm.init(key_init), started + allowed
+    result = at_its_end(run(key_run, algorithm, state, num_steps=10**7, log_every=1000, deadline=stop))
     seconds = time.monotonic() - started
 
     def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
@@ -226,7 +221,7 @@ def steps_row(row: Row, settings: Settings) -> list[Record]:
     """Time a training step of the default on a Gaussian of this dimension: its own choices, compiled."""
     dim = int(row.target.removeprefix("gaussian_").removesuffix("d"))
     target = targets.correlated_gaussian(jax.random.key(0), dim, 100.0)
-    done = fit(jax.random.key(0), target, steps=2, progress=False, throw=False)
+    done = fit_to_the_end(jax.random.key(0), target, steps=2)
     key_parts, key_draws, key_steps = jax.random.split(row.key("steps"), 3)
     latent, frame = done.sampler.latent, done.sampler.frame
     parts = build_parts(

@@ -11,12 +11,12 @@ import numpy as np
 from pushforward.base import NamedTarget
 from pushforward.records import Record
 from pushforward.sampler import Sampler
+from pushforward.studies.fitting import fit_to_the_end
 from pushforward.studies.models.cases import CASES
 from pushforward.studies.models.reference import Truth, numbers, sd_error, truths
 from pushforward.studies.models.rows import Row, record_of
 from pushforward.studies.models.settings import Settings
 from pushforward.studies.store import Store
-from pushforward.training import fit
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION
 from pushforward.trust.verdict import VERDICTS
@@ -34,7 +34,7 @@ def fit_row(row: Row, settings: Settings, store: Store, observe: Callable[[str],
         clock = _Clock()
         try:
             key, steps = jax.random.key(row.seed), settings.max_steps
-            done = fit(key, target, steps=steps, progress=False, throw=False)
+            done = fit_to_the_end(key, target, steps=steps)
         except Exception:
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             figures = {"crashed": 1.0, **clock.figures()}

@@ -12,9 +12,10 @@ from scipy import stats
 
 from pushforward.files import write_atomically
 from pushforward.records import Record
+from pushforward.studies.fitting import fit_to_the_end
 from pushforward.studies.two_d.rows import Row
 from pushforward.targets import student_t
-from pushforward.training import fit, preset
+from pushforward.training import preset
 
 LEVELS = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995])
 """The median is zero, where a relative error means nothing; it is compared in units of the quartile."""
@@ -31,7 +32,7 @@ def student_t_row(row: Row, name: str, max_steps: int | None, folder: Path) -> l
     settings = preset(row.method)
     if max_steps is not None:
         settings = settings.replace(num_steps=min(max_steps, settings.num_steps))
-    done = fit(jax.random.key(row.seed), student_t(df), settings=settings, progress=False, throw=False)
+    done = fit_to_the_end(jax.random.key(row.seed), student_t(df), settings=settings)
     draws = np.sort(np.asarray(done.sampler.sample(jax.random.key(1000), NUM_DRAWS))[:, 0])
     truth = stats.t.ppf(LEVELS, df)
     relative = np.abs(np.quantile(draws, LEVELS) / truth - 1.0)

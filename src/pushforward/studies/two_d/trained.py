@@ -12,13 +12,14 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Algorithm
 from pushforward.records import Record
 from pushforward.sampler import Sampler
+from pushforward.studies.fitting import at_its_end, fit_to_the_end
 from pushforward.studies.two_d.judge import Draw, Judge
 from pushforward.studies.two_d.recipes import recipe
 from pushforward.studies.two_d.rows import Row
 from pushforward.studies.two_d.settings import PAPERS, STUDY, Settings
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.watch import watch
-from pushforward.training import fit, run
+from pushforward.training import run
 from pushforward.training.loop import run_chunk
 
 
@@ -37,7 +38,7 @@ def sampler_of(row: Row, judge: Judge, store: Store) -> tuple[Sampler, float]:
         if _selects(row):
             store.add({_curve(row): watched.curve})
     else:
-        done = fit(jax.random.key(row.seed), judge.target, settings=how, progress=False, throw=False)
+        done = fit_to_the_end(jax.random.key(row.seed), judge.target, settings=how)
         sampler, seconds = done.sampler, done.seconds
     store.keep(row, how, sampler, seconds)
     return sampler, seconds
@@ -89,7 +90,9 @@ def train_flow(row: Row, settings: Settings, judge: Judge) -> tuple[Algorithm, A
     steps = min(settings.flow_steps, settings.max_steps or settings.flow_steps)
     key_init, key_run = jax.random.split(row.key("train"))
     started = time.monotonic()
-    result = run(key_run, algorithm, algorithm.init(key_init), num_steps=steps, log_every=max(1, steps // 10))
+    result = at_its_end(
+        run(key_run, algorithm, algorithm.init(key_init), num_steps=steps, log_every=max(1, steps // 10))
+    )
     return algorithm, result.state, time.monotonic() - started
 
 

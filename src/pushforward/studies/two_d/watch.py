@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import ExactTarget
 from pushforward.metrics import ksd_imq_v, sliced_w2
 from pushforward.sampler import Sampler
+from pushforward.studies.fitting import at_its_end
 from pushforward.studies.two_d.settings import Settings
 from pushforward.targets import get
 from pushforward.training import Settings as Recipe
@@ -74,7 +75,7 @@ def watch(name: str, seed: int, recipe: Recipe, settings: Settings, *, look: boo
         return row | {"looking": looking}
 
     work.train(monitor, settings.checkpoints)
-    _, _, result = work.hand_back()
+    result = at_its_end(work.hand_back()[2])
     curve = np.array([
         # A row's clock is read before it is looked at: what counts is the looking of the rows before.
         (teacher_seconds + r["seconds"] - (r["looking"] - r["this_look"]), r["ksd"], r["spread"], r["w2"])
