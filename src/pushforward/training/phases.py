@@ -43,7 +43,7 @@ UNREPAIRED = (Outcome.INTERRUPTED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcom
 MOST_TILES = 2**10
 
 LEARNT, SKIP_FROM = 0.98, 4
-"""Efficiency of a lesson that training is spared from, and the dimensions in which it is asked for."""
+"""Efficiency of a lesson that needs no training, and the dimensions from which on a lesson may be as good."""
 
 
 class Work:
@@ -215,19 +215,21 @@ class Work:
         with self._phase("repair") as found:
             key_weights, key_weigh = jax.random.split(self.key_repair)
             parts, network = self.parts, averaged(self.parts, self.result.state)
-            # Where the teacher left next to nothing to mend, training may cost more than it mends.
-            untrained = weigh(key_weigh, parts.target, parts.latent, parts.network)
-            trained = weigh(key_weigh, parts.target, parts.latent, network)
-            if worse := bool(trained.efficiency < untrained.efficiency):
-                network = parts.network
-                self.result = self.result._replace(state=alternating(parts).init(self.key_train))
+            if self.target.dim >= SKIP_FROM:
+                # Where the teacher left next to nothing to mend, training may cost more than it mends.
+                before = weigh(key_weigh, parts.target, parts.latent, parts.network).efficiency
+                after = weigh(key_weigh, parts.target, parts.latent, network).efficiency
+                found |= {"untrained_efficiency": float(before), "trained_efficiency": float(after)}
+                if bool(after < before):
+                    network = parts.network
+                    self.result = self.result._replace(state=alternating(parts).init(self.key_train))
             if isinstance(parts.latent, NormalMixture):
                 latent = repair_weights(key_weights, parts.target, parts.latent, network)
                 parts = eqx.tree_at(lambda p: p.latent, parts, latent)
             weighing = weigh(key_weigh, parts.target, parts.latent, network)
             self.parts = parts
             self.metrics = {"efficiency": float(weighing.efficiency), "log_z": float(weighing.log_z)}
-            found |= self.metrics | {"untrained_efficiency": float(untrained.efficiency), "untrained": worse}
+            found |= self.metrics
 
     def hand_back(self) -> tuple[Parts, Any, LoopResult]:
         """Return the parts, the averaged network and where training came out."""
