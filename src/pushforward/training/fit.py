@@ -27,9 +27,9 @@ from pushforward.training.phases import LOG_ROWS, Work
 from pushforward.training.preflight import check_target
 from pushforward.training.settings import Settings, preset
 
-FEW_DIMENSIONS, MANY_DIMENSIONS = 3, 100
+FEW_DIMENSIONS, SOME_DIMENSIONS, MANY_DIMENSIONS = 3, 32, 100
 """Up to the first, the default's map is free and its entropy found by tangents; from there on it is one that
-cannot fold, and beyond the second its batches are smaller."""
+cannot fold, and beyond the second its batches are smaller, beyond the third again."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,13 @@ def _for_dimension(settings: Settings, target: Target) -> Settings:
     dim = getattr(target, "dim", 0)
     if settings.method != "default" or dim <= FEW_DIMENSIONS:
         return settings
+    smaller = 1 if dim <= SOME_DIMENSIONS else 2 if dim <= MANY_DIMENSIONS else 4
     return settings.replace(
         network="coupled",
         depth=2,
         activation="silu",
         learning_rate=5e-4,
-        batch_size=settings.batch_size if dim <= MANY_DIMENSIONS else settings.batch_size // 4,
+        batch_size=settings.batch_size // smaller,
     )
 
 
