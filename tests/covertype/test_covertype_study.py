@@ -1,7 +1,6 @@
 """The smoke preset on made data: every kind of row once, resumption, refusals, the report."""
 
 import json
-from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -21,7 +20,7 @@ from pushforward.studies.covertype.run import WORK
 from pushforward.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
 from pushforward.studies.covertype.watch import Watch
 from pushforward.targets import expand
-from pushforward.training import Outcome
+from pushforward.training import LoopResult, Outcome
 from pushforward.training.minibatched import minibatched
 
 MAIN = ("nuts", "laplace", "ours", "sgld", "dsvi-frame", "noise")
@@ -135,7 +134,7 @@ def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path, monkeypa
 
 
 def test_an_interrupted_fit_of_ours_is_no_result(tmp_path, monkeypatch):
-    halted = SimpleNamespace(outcome=Outcome.INTERRUPTED)
+    halted = LoopResult(None, [], Outcome.INTERRUPTED)
     monkeypatch.setattr(work, "fit_posterior", lambda *_, **__: halted)
     with pytest.raises(KeyboardInterrupt):
         run(SMOKE.replace(methods=("ours",)), tmp_path)
