@@ -15,10 +15,11 @@ from pushforward.records import read
 from pushforward.studies.covertype import PRESETS, plan, run, work
 from pushforward.studies.covertype.case import load
 from pushforward.studies.covertype.recipes import method_of, paper_recipe
-from pushforward.studies.covertype.rows import DONE, finished, rows
+from pushforward.studies.covertype.rows import rows
 from pushforward.studies.covertype.run import WORK
 from pushforward.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
 from pushforward.studies.covertype.watch import Watch
+from pushforward.studies.row import DONE, finished
 from pushforward.targets import expand
 from pushforward.training import LoopResult, Outcome
 from pushforward.training.minibatched import minibatched
@@ -168,7 +169,7 @@ def test_the_presets_have_the_papers_sizes_and_enough_splits():
     found = rows(PRESETS["cpu"])
     assert len(set(found)) == len(found)
     assert {row.method for row in found} == set(METHODS)
-    assert all(row.split == 0 for row in found if row.method in (*NOISE, *SLOW))
+    assert all(row.seed == 0 for row in found if row.method in (*NOISE, *SLOW))
     assert {method for stage in STAGES for method in stage} == set(METHODS)
     # What matters most is done on every split before the next stage begins.
     stages = [next(i for i, stage in enumerate(STAGES) if row.method in stage) for row in found]

@@ -10,8 +10,9 @@ from pushforward.studies import hard
 from pushforward.studies.hard.cases import CASES, NAMES, case
 from pushforward.studies.hard.judge import Judge
 from pushforward.studies.hard.reference import reference_draws, reference_row
-from pushforward.studies.hard.rows import Row, finished, rows
+from pushforward.studies.hard.rows import rows
 from pushforward.studies.hard.work import default_row, nuts_row
+from pushforward.studies.row import Row, finished
 from pushforward.studies.store import Store
 
 

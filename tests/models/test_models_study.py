@@ -20,7 +20,8 @@ from pushforward.studies.models import judge, reference
 from pushforward.studies.models.cases import CASES
 from pushforward.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
 from pushforward.studies.models.reference import COST, DIVERGENT, Truth
-from pushforward.studies.models.rows import Row, finished, rows
+from pushforward.studies.models.rows import rows
+from pushforward.studies.row import Row, finished
 
 NAME = "eight_schools_non_centred"
 DIMS = {

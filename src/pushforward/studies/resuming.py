@@ -2,21 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from pushforward import records
 from pushforward.records import Header, Record
-
-Row = TypeVar("Row")
+from pushforward.studies.row import DONE, Row, row_of
 
 
 def begin(
     path: Path,
     header: Header,
-    finished: Callable[[list[Record]], set[Row]],
-    row_of: Callable[[Record], Row],
     *,
     fresh: bool,
+    row_of: Callable[[Record], Row] = row_of,
     clear: Callable[[], None] = lambda: None,
 ) -> set[Row]:
     """Return the rows that are recorded to their end, in a file that holds nothing else.
@@ -24,8 +21,8 @@ def begin(
     **Arguments:**
 
     - `path`: of the records; made, with `header`, where there is none.
-    - `finished`, `row_of`: the rows that records hold whole, and the row that one came from.
     - `fresh`: begin again, whatever is there.
+    - `row_of`: returns the row that a record came from.
     - `clear`: called where a new file begins, to forget what earlier rows left beside it.
     """
     if fresh or not path.exists():
@@ -42,7 +39,7 @@ def begin(
             f"`folder` holds the preset {old.preset!r} in {path.name}; got {header.preset!r}. "
             "Choose another folder, or begin again with `--fresh`."
         )
-    done = finished(held)
+    done = {row_of(record) for record in held if record.metric == DONE}
     whole = [record for record in held if row_of(record) in done]
     if len(whole) < len(held):
         records.write(path, old, whole)

@@ -2,33 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from pushforward import files
 from pushforward.arrays import read_npz
 from pushforward.sampler import Sampler, load
-
-
-@runtime_checkable
-class Row(Protocol):
-    """A row of a study's table."""
-
-    @property
-    def method(self) -> str:
-        """What was done."""
-        ...
-
-    @property
-    def target(self) -> str:
-        """To what."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """With which randomness."""
-        ...
+from pushforward.studies.row import Row
 
 
 class Store:

@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Key
 from pushforward.metrics.predictive import Predictive, predictive
 from pushforward.records import Record
 from pushforward.studies.covertype.case import Case
-from pushforward.studies.covertype.rows import Row
 from pushforward.studies.covertype.settings import STUDY, Settings
 from pushforward.studies.covertype.store import Store
+from pushforward.studies.row import Row
 
 Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
 """`draw(key, n)`: draws of a method."""
@@ -44,7 +44,7 @@ class Judge:
         """Return a record of this row."""
         return Record(
             STUDY, self.settings.preset, row.method, row.target, metric, value=value, spread=spread, n=n,
-            repeats=repeats, seed=row.split, floor=floor,
+            repeats=repeats, seed=row.seed, floor=floor,
         )  # fmt: skip
 
     def predict(self, draws: Float[np.ndarray, "n dim"]) -> Predictive:
@@ -55,14 +55,14 @@ class Judge:
     def predictive_records(self, row: Row, sets: list[Float[np.ndarray, "n dim"]]) -> list[Record]:
         """Return accuracy, log predictive and calibration error, over sets of draws."""
         found = [self.predict(draws) for draws in sets]
-        self.store.add({f"calibration/{row.method}/{row.split}": found[0].calibration.astype(np.float32)})
+        self.store.add({f"calibration/{row.method}/{row.seed}": found[0].calibration.astype(np.float32)})
         records = []
         for metric in ("accuracy", "log_predictive", "calibration_error"):
             values = np.array([getattr(each, metric) for each in found])
-            reference = self.store.array(f"reference/{metric}/{row.target}/{row.split}")
+            reference = self.store.array(f"reference/{metric}/{row.target}/{row.seed}")
             floor = None if reference is None or row.method == "nuts" else float(reference)
             if row.method == "nuts":
-                self.store.add({f"reference/{metric}/{row.target}/{row.split}": np.array(values.mean())})
+                self.store.add({f"reference/{metric}/{row.target}/{row.seed}": np.array(values.mean())})
             spread = float(values.std(ddof=1)) if len(values) > 1 else None
             records.append(
                 self.record(
@@ -81,8 +81,8 @@ class Judge:
         """
         x = np.asarray(draws, np.float64)
         moments = np.stack([x.mean(axis=0), x.std(axis=0, ddof=1)])
-        self.store.add({f"moments/{row.method}/{row.target}/{row.split}": moments.astype(np.float32)})
-        reference = self.store.array(f"moments/nuts/{row.target}/{row.split}")
+        self.store.add({f"moments/{row.method}/{row.target}/{row.seed}": moments.astype(np.float32)})
+        reference = self.store.array(f"moments/nuts/{row.target}/{row.seed}")
         if reference is None or row.method == "nuts":
             return []
         errors = np.abs(moments[0] - reference[0]) / reference[1]
@@ -119,7 +119,7 @@ class Judge:
         many = _seconds(draw, row.key("speed"), s.moment_draws, max(2, s.speed_repeats // 5))
         records = [_timing(self, row, "seconds_per_100_draws", hundred, s.predictive_draws)]
         records.append(_timing(self, row, "seconds_per_many_draws", many, s.moment_draws))
-        theirs = self.store.array(f"reference/seconds_per_effective_draw/{row.target}/{row.split}")
+        theirs = self.store.array(f"reference/seconds_per_effective_draw/{row.target}/{row.seed}")
         if theirs is None:
             return records
         # Independent draws: every one is effective. A hundred at a time is the dearest way to have them.

@@ -12,8 +12,8 @@ from pushforward.draws.labelled import import_arviz
 from pushforward.records import Record
 from pushforward.studies.covertype.case import Case
 from pushforward.studies.covertype.judge import Judge
-from pushforward.studies.covertype.rows import Row
 from pushforward.studies.covertype.store import Store
+from pushforward.studies.row import Row
 
 
 def nuts_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
@@ -87,8 +87,8 @@ def _records(row: Row, case: Case, judge: Judge, store: Store, kept: dict[str, n
     seconds = kept["seconds"][1] * len(u) / max(len(kept["draws"]) - s.nuts_warmup, 1)
     each = seconds / float(np.median(ess))
     store.add({
-        f"reference/seconds_per_effective_draw/{row.target}/{row.split}": np.array(each),
-        f"ess/{row.target}/{row.split}": ess.astype(np.float32),
+        f"reference/seconds_per_effective_draw/{row.target}/{row.seed}": np.array(each),
+        f"ess/{row.target}/{row.seed}": ess.astype(np.float32),
     })  # fmt: skip
     flat = x.reshape(-1, x.shape[2])
     # Draws far apart in the chains: sets that have little to do with each other.

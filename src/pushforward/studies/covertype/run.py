@@ -10,11 +10,12 @@ from pushforward.records import Header, Record
 from pushforward.studies.covertype.case import Case, load, peak_memory_gb
 from pushforward.studies.covertype.judge import Judge
 from pushforward.studies.covertype.reference import nuts_row
-from pushforward.studies.covertype.rows import DONE, Row, finished, row_of, rows
+from pushforward.studies.covertype.rows import rows
 from pushforward.studies.covertype.settings import STUDY, Settings
 from pushforward.studies.covertype.store import Store
 from pushforward.studies.covertype.work import baseline_row, laplace_row, noise_row, ours_row
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE, Row
 
 Work = Callable[[Row, Case, Judge, Store], list[Record]]
 
@@ -47,15 +48,15 @@ def run(
     # Data first: a missing folder must not cost the records of an older run.
     data = load(settings)
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
+    done = begin(path, header, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     case, judge = None, None
     began = time.monotonic()
     for number, row in enumerate(todo, start=1):
         let_programs_go()
-        if case is None or judge is None or (case.name, case.number) != (row.target, row.split):
-            case = Case(data, row.target, row.split, settings)
+        if case is None or judge is None or (case.name, case.number) != (row.target, row.seed):
+            case = Case(data, row.target, row.seed, settings)
             judge = Judge(case, store, settings)
         started = time.monotonic()
         found = WORK.get(row.method, baseline_row)(row, case, judge, store)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pushforward.studies.covertype.rows import Row
+from pushforward.studies.row import Row
 from pushforward.training.checkpoint import Checkpoint
 
 
@@ -48,7 +48,7 @@ class Store:
     @contextmanager
     def memory(self, row: Row, settings: dict[str, Any]) -> Iterator[Checkpoint]:
         """Yield the checkpoints of a row's training; every minute one, the last two kept."""
-        folder = self.pieces / f"{row.method}-{row.target}-{row.split}"
+        folder = self.pieces / f"{row.method}-{row.target}-{row.seed}"
         kept = Checkpoint(folder, {"row": str(row), "settings": settings})
         try:
             yield kept
@@ -57,10 +57,10 @@ class Store:
 
     def forget(self, row: Row) -> None:
         """Forget the training of a row that is recorded."""
-        shutil.rmtree(self.pieces / f"{row.method}-{row.target}-{row.split}", ignore_errors=True)
+        shutil.rmtree(self.pieces / f"{row.method}-{row.target}-{row.seed}", ignore_errors=True)
 
     def _piece(self, row: Row) -> Path:
-        return self.pieces / f"{row.method}-{row.target}-{row.split}.npz"
+        return self.pieces / f"{row.method}-{row.target}-{row.seed}.npz"
 
 
 def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:

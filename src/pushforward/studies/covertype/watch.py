@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 from pushforward.studies.covertype.judge import Draw, Judge
-from pushforward.studies.covertype.rows import Row
 from pushforward.studies.covertype.store import Store
+from pushforward.studies.row import Row
 from pushforward.training.loop import Row as Line
 
 
@@ -32,7 +32,7 @@ class Watch:
         """Look, and count the time of looking apart."""
         before, cpu_before, found = time.monotonic(), time.process_time(), {}
         cpu, looked = self.cpu(), self._looked
-        if self.row.split == 0:
+        if self.row.seed == 0:
             draws = np.asarray(draw(self.row.key("look"), self.judge.settings.predictive_draws))
             judged = self.judge.predict(draws)
             found = {"accuracy": judged.accuracy, "log_predictive": judged.log_predictive}
@@ -57,4 +57,4 @@ class Watch:
             if "accuracy" in line
         ]
         if curve:
-            store.add({f"curve/{self.row.method}/{self.row.split}": np.array(curve, np.float32)})
+            store.add({f"curve/{self.row.method}/{self.row.seed}": np.array(curve, np.float32)})

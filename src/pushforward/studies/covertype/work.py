@@ -12,11 +12,11 @@ from pushforward.records import Record
 from pushforward.studies.covertype.case import Case
 from pushforward.studies.covertype.judge import Draw, Judge
 from pushforward.studies.covertype.recipes import method_of
-from pushforward.studies.covertype.rows import Row
 from pushforward.studies.covertype.settings import SLOW
 from pushforward.studies.covertype.store import Store
 from pushforward.studies.covertype.watch import Watch
 from pushforward.studies.fitting import at_its_end
+from pushforward.studies.row import Row
 from pushforward.training import Outcome, run
 from pushforward.training.loop import Position, nothing
 from pushforward.training.minibatched import minibatched

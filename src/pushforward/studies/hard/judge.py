@@ -14,8 +14,9 @@ from pushforward.records import Record
 from pushforward.studies.hard.cases import EXACT, case
 from pushforward.studies.hard.figures import Pool, asked, distance, units_of
 from pushforward.studies.hard.reference import reference_draws
-from pushforward.studies.hard.rows import Row, record_of
+from pushforward.studies.hard.rows import record_of
 from pushforward.studies.hard.settings import Settings
+from pushforward.studies.row import Row
 from pushforward.studies.store import Store
 
 Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]

@@ -10,8 +10,9 @@ import numpy as np
 from pushforward.base import Target
 from pushforward.records import Record
 from pushforward.studies.hard.cases import NUTS, Case, case
-from pushforward.studies.hard.rows import Row, record_of
+from pushforward.studies.hard.rows import record_of
 from pushforward.studies.hard.settings import Settings
+from pushforward.studies.row import Row
 from pushforward.studies.store import Store
 
 PIECES = 10

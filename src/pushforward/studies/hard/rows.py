@@ -1,33 +1,11 @@
 """The study's rows: one method on one target with one seed, in the order in which they need each other."""
 
-import zlib
-from typing import NamedTuple
-
-import jax
 import numpy as np
-from jaxtyping import Array, Key
 
 from pushforward.records import Record
 from pushforward.studies.hard.cases import EXACT, RANDOM, case
 from pushforward.studies.hard.settings import STUDY, Settings
-
-DONE = "row_seconds"
-"""The last record of a row, so that a row without it was cut short."""
-
-
-class Row(NamedTuple):
-    """What is run, recorded and resumed as a whole."""
-
-    method: str
-    target: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.target} {self.seed}"
-
-    def key(self, purpose: str) -> Key[Array, ""]:
-        """Return a key of this row's own, the same in every run."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(f"{self}/{purpose}".encode()))
+from pushforward.studies.row import Row
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -44,16 +22,6 @@ def rows(settings: Settings) -> list[Row]:
             found += [Row(method, target, seed) for method in ("default", "smc", "mixture", "nuts", "flow")]
     found += [Row("steps", f"gaussian_{dim}d", 0) for dim in settings.step_dims]
     return [row for row in found if row.method in settings.methods]
-
-
-def finished(records: list[Record]) -> set[Row]:
-    """Return the rows that were recorded to their end."""
-    return {row_of(r) for r in records if r.metric == DONE}
-
-
-def row_of(record: Record) -> Row:
-    """Return the row a record came from."""
-    return Row(record.method, record.target, record.seed or 0)
 
 
 def record_of(

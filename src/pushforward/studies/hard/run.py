@@ -9,10 +9,11 @@ from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
 from pushforward.studies.hard.judge import Judge
 from pushforward.studies.hard.reference import reference_row
-from pushforward.studies.hard.rows import DONE, Row, finished, record_of, row_of, rows
+from pushforward.studies.hard.rows import record_of, rows
 from pushforward.studies.hard.settings import STUDY, Settings
 from pushforward.studies.hard.work import default_row, flow_row, nuts_row, steps_row, teacher_row
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE, Row
 from pushforward.studies.store import Store
 
 Work = Callable[[Row, Judge, Store, Callable[[str], None]], list[Record]]
@@ -43,7 +44,7 @@ def run(
     folder = Path(folder)
     path, store = folder / f"{STUDY}.jsonl", Store(folder, STUDY)
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
+    done = begin(path, header, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     judge: Judge | None = None

@@ -19,8 +19,9 @@ from pushforward.sampler import Sampler
 from pushforward.studies.fitting import at_its_end, fit_to_the_end
 from pushforward.studies.hard.cases import case
 from pushforward.studies.hard.judge import Draw, Judge
-from pushforward.studies.hard.rows import Row, record_of
+from pushforward.studies.hard.rows import record_of
 from pushforward.studies.hard.settings import Settings
+from pushforward.studies.row import Row
 from pushforward.studies.store import Store
 from pushforward.training import preset, run
 from pushforward.training.alternating import alternating

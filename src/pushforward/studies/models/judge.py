@@ -14,8 +14,9 @@ from pushforward.sampler import Sampler
 from pushforward.studies.fitting import fit_to_the_end
 from pushforward.studies.models.cases import CASES
 from pushforward.studies.models.reference import Truth, numbers, sd_error, truths
-from pushforward.studies.models.rows import Row, record_of
+from pushforward.studies.models.rows import record_of
 from pushforward.studies.models.settings import Settings
+from pushforward.studies.row import Row
 from pushforward.studies.store import Store
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION

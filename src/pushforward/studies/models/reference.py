@@ -16,8 +16,9 @@ from jaxtyping import Float
 
 from pushforward.records import Record
 from pushforward.studies.models.cases import CASES
-from pushforward.studies.models.rows import Row, record_of
+from pushforward.studies.models.rows import record_of
 from pushforward.studies.models.settings import Settings
+from pushforward.studies.row import Row
 from pushforward.studies.store import Store
 
 COST, DIVERGENT = "(seconds)", "(divergent)"

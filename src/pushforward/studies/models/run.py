@@ -10,9 +10,10 @@ from pushforward.records import Header, Record
 from pushforward.studies.models.cases import REFERENCE
 from pushforward.studies.models.judge import fit_row
 from pushforward.studies.models.reference import reference_row
-from pushforward.studies.models.rows import DONE, finished, record_of, row_of, rows
+from pushforward.studies.models.rows import record_of, rows
 from pushforward.studies.models.settings import STUDY, Settings
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE
 from pushforward.studies.store import Store
 from pushforward.trust.verdict import VERDICTS
 
@@ -46,7 +47,7 @@ def run(
     folder = Path(folder)
     path, store = folder / f"{STUDY}.jsonl", Store(folder, STUDY)
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
+    done = begin(path, header, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     for number, row in enumerate(todo, start=1):

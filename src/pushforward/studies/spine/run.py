@@ -14,10 +14,11 @@ from pushforward import records
 from pushforward.checks import check_choice
 from pushforward.records import Header, Record
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE, Row
 from pushforward.studies.spine.student_t import student_t_row
 from pushforward.studies.two_d import PRESETS as PLANAR
 from pushforward.studies.two_d.judge import Judge
-from pushforward.studies.two_d.rows import DONE, Row, finished, row_of
+from pushforward.studies.two_d.rows import row_of
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.trained import sampler_of
 
@@ -77,7 +78,7 @@ def run(
     """Run all rows that `folder/spine.jsonl` does not hold yet, and return its path."""
     path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, finished, row_of, fresh=fresh)
+    done = begin(path, header, row_of=row_of, fresh=fresh)
     judges = _judges(settings)
     for row in [row for row in rows(settings) if row not in done]:
         started = time.monotonic()

@@ -13,7 +13,7 @@ from scipy import stats
 from pushforward.files import write_atomically
 from pushforward.records import Record
 from pushforward.studies.fitting import fit_to_the_end
-from pushforward.studies.two_d.rows import Row
+from pushforward.studies.row import Row
 from pushforward.targets import student_t
 from pushforward.training import preset
 

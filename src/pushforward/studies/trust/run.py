@@ -1,43 +1,23 @@
 """Check, count, record; rows already recorded are skipped."""
 
 import time
-import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Key
 
 from pushforward import records
 from pushforward.records import Header, Record
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE, Row
 from pushforward.studies.trust.cases import CASES
 from pushforward.studies.trust.defects import DEFECTS, EXACT, sampler
 from pushforward.studies.trust.settings import STUDY, Settings
 from pushforward.trust import Census, Report, check
 from pushforward.trust.line import BAD, CAUTION
 from pushforward.trust.verdict import TRUST
-
-DONE = "row_seconds"
-"""The last record of a row, so that a row without it was cut short."""
-
-
-class Row(NamedTuple):
-    """Replicates of one sampler on one target with one census."""
-
-    method: str
-    target: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.target} {self.seed}"
-
-    def key(self, purpose: str) -> Key[Array, ""]:
-        """Return a key of this row's own, the same in every run."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(f"{self}/{purpose}".encode()))
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -66,7 +46,7 @@ def run(
     """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
     path = Path(folder) / f"{STUDY}.jsonl"
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, _finished, _row_of, fresh=fresh)
+    done = begin(path, header, fresh=fresh)
     for row in [row for row in rows(settings) if row not in done]:
         started = time.monotonic()
         found = _row(row, settings)
@@ -74,14 +54,6 @@ def run(
         records.append(path, [*found, _record(row, settings, DONE, seconds, repeats=1)])
         observe(f"{row}: {_summary(found)}, {seconds:.0f} s")
     return path
-
-
-def _finished(held: list[Record]) -> set[Row]:
-    return {_row_of(record) for record in held if record.metric == DONE}
-
-
-def _row_of(record: Record) -> Row:
-    return Row(record.method, record.target, record.seed or 0)
 
 
 def _replicates(row: Row, settings: Settings) -> int:

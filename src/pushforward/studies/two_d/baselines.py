@@ -7,9 +7,9 @@ import numpy as np
 from pushforward.base import Algorithm
 from pushforward.metrics import ksd_imq_v
 from pushforward.records import Record
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.family import from_pool
 from pushforward.studies.two_d.judge import Judge
-from pushforward.studies.two_d.rows import Row
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.trained import chain_draws
 

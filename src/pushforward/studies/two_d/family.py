@@ -6,9 +6,9 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.draws import thin
 from pushforward.records import Record
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.judge import Draw, Judge
 from pushforward.studies.two_d.recipes import recipe
-from pushforward.studies.two_d.rows import Row
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.trained import one_shot_row, sampler_of
 from pushforward.studies.two_d.watch import lesson_of, watch

@@ -13,7 +13,7 @@ from pushforward.base import ExactTarget
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.records import Record
-from pushforward.studies.two_d.rows import Row
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.settings import PUBLISHED, STUDY, Settings
 from pushforward.targets import get
 

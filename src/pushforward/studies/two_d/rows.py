@@ -1,12 +1,7 @@
 """The study's rows, in the order in which they matter."""
 
-import zlib
-from typing import NamedTuple
-
-import jax
-from jaxtyping import Array, Key
-
 from pushforward.records import Record
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.settings import (
     CHAINS,
     FAMILY,
@@ -17,24 +12,6 @@ from pushforward.studies.two_d.settings import (
     SIX,
     Settings,
 )
-
-DONE = "row_seconds"
-"""The last record of a row, so that a row without it was cut short."""
-
-
-class Row(NamedTuple):
-    """One method on one target with one training seed: what is run, recorded and resumed as a whole."""
-
-    method: str
-    target: str
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.target} {self.seed}"
-
-    def key(self, purpose: str) -> Key[Array, ""]:
-        """Return a key of this row's own, the same in every run."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(f"{self}/{purpose}".encode()))
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -56,11 +33,6 @@ def rows(settings: Settings) -> list[Row]:
             add((method,), seed)
     add(("speed",), 0)
     return [row for row in found if row.method in settings.methods and row.target in settings.targets]
-
-
-def finished(records: list[Record]) -> set[Row]:
-    """Return the rows that were recorded to their end."""
-    return {Row(r.method, r.target, r.seed or 0) for r in records if r.metric == DONE}
 
 
 def row_of(record: Record) -> Row:

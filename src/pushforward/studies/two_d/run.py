@@ -8,10 +8,11 @@ from pushforward import records
 from pushforward._cache import let_programs_go
 from pushforward.records import Header, Record
 from pushforward.studies.resuming import begin
+from pushforward.studies.row import DONE, Row
 from pushforward.studies.two_d.baselines import chain_row, exact_row
 from pushforward.studies.two_d.family import default_row, sobol_row, teacher_row, thin_row
 from pushforward.studies.two_d.judge import Judge
-from pushforward.studies.two_d.rows import DONE, Row, finished, row_of, rows
+from pushforward.studies.two_d.rows import row_of, rows
 from pushforward.studies.two_d.settings import STUDY, Settings
 from pushforward.studies.two_d.speed import speed_row
 from pushforward.studies.two_d.store import Store
@@ -58,7 +59,7 @@ def run(
     folder = Path(folder)
     path, store = folder / f"{STUDY}.jsonl", Store(folder)
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, finished, row_of, fresh=fresh, clear=store.clear)
+    done = begin(path, header, row_of=row_of, fresh=fresh, clear=store.clear)
     todo = [row for row in rows(settings) if row not in done]
     observe(f"{len(done)} rows are recorded, {len(todo)} to go")
     judges: dict[str, Judge] = {}

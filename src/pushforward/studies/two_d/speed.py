@@ -11,9 +11,9 @@ from jaxtyping import Array, Key
 from pushforward.draws import thin
 from pushforward.records import Record
 from pushforward.sampler import Sampler
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.baselines import algorithm_of
 from pushforward.studies.two_d.judge import Judge
-from pushforward.studies.two_d.rows import Row
 from pushforward.studies.two_d.settings import CHAINS, STUDY
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.trained import chain_draws, sampler_of, train_flow

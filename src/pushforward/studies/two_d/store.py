@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key
 from pushforward import files
 from pushforward.base import ExactTarget
 from pushforward.sampler import Sampler, load
-from pushforward.studies.two_d.rows import Row
+from pushforward.studies.row import Row
 from pushforward.training import Settings as Recipe
 
 DRAWS = 2000

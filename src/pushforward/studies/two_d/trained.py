@@ -13,9 +13,9 @@ from pushforward.base import Algorithm
 from pushforward.records import Record
 from pushforward.sampler import Sampler
 from pushforward.studies.fitting import at_its_end, fit_to_the_end
+from pushforward.studies.row import Row
 from pushforward.studies.two_d.judge import Draw, Judge
 from pushforward.studies.two_d.recipes import recipe
-from pushforward.studies.two_d.rows import Row
 from pushforward.studies.two_d.settings import PAPERS, STUDY, Settings
 from pushforward.studies.two_d.store import Store
 from pushforward.studies.two_d.watch import watch
