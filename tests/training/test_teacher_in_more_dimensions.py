@@ -13,9 +13,10 @@ from pushforward.training import Outcome, fit, teacher
 from pushforward.training.affine import frame_from_draws
 from pushforward.training.lesson import split, stand_in
 from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_log_density
+from pushforward.training.moves import exchange, sweeps
+from pushforward.training.path import Between, Population
 from pushforward.training.pulled_back import PulledBack, fit_coupled
 from pushforward.training.scout import scout
-from pushforward.training.smc import Between, Population, exchange, sweeps
 from pushforward.training.stops import with_stops
 
 DIM = 5

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.training.lesson import Lesson, standard
+from pushforward.training.path import Between, Population, effective_share
 from pushforward.training.scout import Peaks
-from pushforward.training.smc import NUM_SNAPSHOTS, Between, Population, resample
+from pushforward.training.smc import NUM_SNAPSHOTS, resample
 
 
 def frame_of(peaks: Peaks) -> Frame:
@@ -34,7 +35,7 @@ def lesson_of(key: Key[Array, ""], target: Target, frame: Frame, num_particles: 
     population = Population(u, *_ends(Between(InFrame(target, frame), law), u))
     w = population.log_target - population.log_start
     log_z = float(logsumexp(w)) - np.log(len(u))
-    share = float(jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w))) / len(u)
+    share = float(effective_share(w))
     draws = resample(key_choose, population, w).x
     return Lesson(frame, law, draws, log_z, [{"log_z": log_z, "efficiency": share}])
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
 from pushforward.objectives.exact_kl import value_and_log_det
+from pushforward.training.path import effective_share
 
 NUM_DRAWS, FEW_DRAWS, FEW_FROM = 65536, 8192, 101
 """Draws that are weighed: fewer from so many dimensions on, where each costs more than it tells."""
@@ -46,17 +47,13 @@ def _enough(dim: int) -> int:
     return NUM_DRAWS if dim < FEW_FROM else FEW_DRAWS
 
 
-def _efficiency(w: Float[Array, " n"]) -> Float[Array, ""]:
-    return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
-
-
 @eqx.filter_jit
 def weigh(
     key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int | None = None
 ) -> Weighing:
     """Estimate efficiency and `log Z` by importance sampling."""
     w = log_weights(target, latent, network, latent.sample(key, num_draws or _enough(target.dim)))
-    return Weighing(_efficiency(w), logsumexp(w) - jnp.log(w.size))
+    return Weighing(effective_share(w), logsumexp(w) - jnp.log(w.size))
 
 
 @eqx.filter_jit
@@ -85,5 +82,5 @@ def repair_weights(
         return new / jnp.sum(new)
 
     weights = jax.lax.fori_loop(0, num_steps, body, latent.weights)
-    good = (_efficiency(w) > TRUST_FROM) & jnp.all(jnp.isfinite(weights))
+    good = (effective_share(w) > TRUST_FROM) & jnp.all(jnp.isfinite(weights))
     return NormalMixture(jnp.where(good, weights, latent.weights), latent.means, latent.choleskys)

@@ -16,26 +16,15 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Target
-from pushforward.latents import Latent, NormalMixture
+from pushforward.latents import Latent
+from pushforward.training.moves import sweeps
+from pushforward.training.path import Between, Population, effective_share
 
 ESS_SHARE = 0.6
 NUM_SNAPSHOTS = 4
 """Populations at the target that are handed over, one after the other."""
 
 MAX_TEMPERATURES = 200
-CROSSOVER_FROM = 4
-"""Dimensions from which on an ensemble move may leave some coordinates where they are."""
-
-TARGET_ACCEPTANCE = 0.57
-"""MALA's optimal acceptance in high dimension."""
-
-
-class Population(NamedTuple):
-    """Weighted equally: the particles with both log densities."""
-
-    x: Float[Array, "n dim"]
-    log_target: Float[Array, " n"]
-    log_start: Float[Array, " n"]
 
 
 class Teaching(NamedTuple):
@@ -49,44 +38,12 @@ class Teaching(NamedTuple):
     """Effective sample size, as a share, of plain importance sampling from the start."""
 
 
-class Between(eqx.Module):
-    """The two ends of the path; a log density that is not a number counts as no density at all."""
-
-    target: Target
-    start: Latent
-
-    def ends(self, x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Return `log q(x)` and `log q0(x)`."""
-        log_target = self.target.log_density(x)
-        # Plus infinity would win every comparison; a point where the density blows up is refused like a NaN.
-        log_target = jnp.where(jnp.isfinite(log_target), log_target, -jnp.inf)
-        return log_target, self.start.log_density(x)
-
-    def value_and_slope(
-        self, x: Float[Array, " dim"], b: Float[Array, ""]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, " dim"]]:
-        """Return both ends and the gradient of the tempered log density."""
-
-        def tempered(point):
-            log_target, log_start = self.ends(point)
-            return b * log_target + (1.0 - b) * log_start, (log_target, log_start)
-
-        slope, (log_target, log_start) = jax.grad(tempered, has_aux=True)(x)
-        return log_target, log_start, jnp.where(jnp.isfinite(slope), slope, 0.0)
-
-
-def _mix(log_target, log_start, b):
-    # 0 * -inf would be NaN at b = 0 or b = 1.
-    return jnp.where(log_target == -jnp.inf, -jnp.inf, b * log_target) + (1.0 - b) * log_start
-
-
 @eqx.filter_jit
 def next_temperature(log_ratio: Float[Array, " n"], b: Float[Array, ""]) -> Float[Array, ""]:
     """Return the largest `b' <= 1` whose importance weights keep the wanted effective sample size."""
 
     def share(candidate):
-        w = (candidate - b) * log_ratio
-        return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
+        return effective_share((candidate - b) * log_ratio)
 
     def body(_, bracket):
         low, high = bracket
@@ -108,159 +65,6 @@ def resample(key: Key[Array, ""], population: Population, log_weights: Float[Arr
     return Population(*(a[rows] for a in population))
 
 
-def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
-    """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
-    sub = x[:: max(1, x.shape[0] // 4096)]
-    middle = jnp.median(sub, axis=0)
-    deviation = 1.4826 * jnp.median(jnp.abs(sub - middle), axis=0) + 1e-12
-    y = jnp.clip(sub - middle, -5.0 * deviation, 5.0 * deviation)
-    covariance = y.T @ y / sub.shape[0]
-    ridge = 1e-6 * jnp.diagonal(covariance) + 1e-12 * jnp.max(jnp.diagonal(covariance)) + 1e-30
-    return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
-
-
-def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #dim"]:
-    """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
-
-    Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
-    """
-    if x.shape[1] < CROSSOVER_FROM or not isinstance(start, NormalMixture):
-        return jnp.zeros((len(x), 1))
-    return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
-
-
-def _accept(key, old: Population, new: Population, b, log_correction: Array | float = 0.0):
-    gain = _mix(new.log_target, new.log_start, b) - _mix(old.log_target, old.log_start, b)
-    u = jnp.log(jax.random.uniform(key, gain.shape))
-    yes = u < jnp.where(jnp.isnan(gain), -jnp.inf, gain + log_correction)
-    keep = jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
-    return keep, yes
-
-
-def _differences(key, between: Between, population: Population, b) -> Population:
-    """Move one half along differences of the other (differential evolution), then let them change places.
-
-    Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
-    mode weights keep mixing at every temperature.
-    """
-    key_pair, key_scale, key_accept = jax.random.split(key, 3)
-    n, dim = population.x.shape
-    half = n // 2
-    moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
-    pair = jax.random.randint(key_pair, (2, half), 0, n - half)
-    u = jax.random.uniform(key_scale, (half, 2))
-    if dim < CROSSOVER_FROM:
-        moved, root, whole = 1.0, np.sqrt(2 * dim), 0.3
-    else:
-        moved = _crossover(jax.random.fold_in(key_scale, 1), half, dim)
-        count = jnp.sum(moved, axis=1, keepdims=True)
-        root, whole = jnp.sqrt(2.0 * jnp.maximum(count, 1.0)), jnp.where(count < dim, 0.6, 0.3)
-    scale = jnp.where(u[:, :1] < whole, 1.0, 2.38 / root * jnp.exp(4.5 * u[:, 1:] - 4.0))
-    x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
-    moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
-    return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
-
-
-def exchange(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
-) -> Population:
-    """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
-
-    Where coordinates do not depend on each other, any exchange is accepted: what one particle found out about
-    a coordinate, all soon know.
-    """
-    key_pairs, key_mask, key_accept = jax.random.split(key, 3)
-    n, dim = population.x.shape
-    half = n // 2
-    order = jax.random.permutation(key_pairs, n)[: 2 * half]
-    old = jax.tree.map(lambda a: a[order], population)
-    one, other = old.x[:half], old.x[half:]
-    given = _crossover(key_mask, half, dim) * (other - one)
-    x = jnp.concatenate([one + given, other - given])
-    new = Population(x, *jax.vmap(between.ends)(x))
-    gain = _mix(new.log_target, new.log_start, b) - _mix(old.log_target, old.log_start, b)
-    gain = jnp.sum(gain.reshape(2, half), axis=0)
-    yes = jnp.log(jax.random.uniform(key_accept, (half,))) < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
-    yes = jnp.tile(yes, 2)
-    kept = jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
-    return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
-
-
-def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
-    """Say for each row which coordinates move: a third of the time all, else from one to all of them.
-
-    A target of many independent wells has too many modes for whole differences to lead from one to another,
-    but few for each coordinate.
-    """
-    key_share, key_mask = jax.random.split(key)
-    u = jax.random.uniform(key_share, (num_rows, 2))
-    share = jnp.where(u[:, :1] < 1 / 3, 1.0, dim ** -u[:, 1:])
-    return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
-
-
-def _mala(key, between: Between, population: Population, b, cholesky, log_step, width):
-    """Langevin proposals with a spread of step sizes, preconditioned, drift clipped, exactly corrected."""
-    key_noise, key_step, key_accept = jax.random.split(key, 3)
-    n, dim = population.x.shape
-    limit = 3.0 * np.sqrt(dim)
-    offset = jax.random.uniform(key_step, (n, 1), minval=-width, maxval=0.0)
-    step = jnp.exp(log_step + offset)
-    slopes = jax.vmap(lambda x: between.value_and_slope(x, b))
-
-    def drift(slope):
-        d = slope @ cholesky
-        d = 0.5 * step * d
-        norm = jnp.linalg.norm(d, axis=1, keepdims=True)
-        return d * jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
-
-    old_drift = drift(slopes(population.x)[2])
-    noise = jax.random.normal(key_noise, (n, dim))
-    x = population.x + (step * (old_drift + noise)) @ cholesky.T
-    log_target, log_start, slope = slopes(x)
-    back = -noise - old_drift - drift(slope)
-    log_ratio = 0.5 * jnp.sum(noise**2 - back**2, axis=1)
-    moved, yes = _accept(key_accept, population, Population(x, log_target, log_start), b, log_ratio)
-    # Steps near the top of the spread say whether the top should move.
-    top = offset[:, 0] > -0.25 * width - 0.05
-    rate = jnp.sum(top & yes) / jnp.maximum(jnp.sum(top), 1)
-    return moved, jnp.mean(yes), rate
-
-
-@eqx.filter_jit
-def sweeps(
-    between: Between,
-    key: Key[Array, ""],
-    population: Population,
-    b: Float[Array, ""],
-    log_step: Float[Array, ""],
-    num_sweeps: int,
-) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
-    """Apply `num_sweeps` rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
-    cholesky = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
-    width = 4.0 if population.x.shape[1] <= 10 else 1.5
-
-    def body(carry, key_one):
-        population, log_step = carry
-        key_difference, key_mala = jax.random.split(key_one)
-        # Two halves of the population change places in each call, so two calls move everyone.
-        population, _ = jax.lax.scan(
-            lambda p, k: (_differences(k, between, p, b), None),
-            population,
-            jax.random.split(key_difference),
-        )
-        if population.x.shape[1] >= CROSSOVER_FROM:
-            population = exchange(jax.random.fold_in(key_one, 2), between, population, b)
-        population, acceptance, rate = _mala(key_mala, between, population, b, cholesky, log_step, width)
-        # The first steps may be far too long or too short: halve or double, then settle.
-        log_step = jnp.clip(log_step + 1.5 * (rate - TARGET_ACCEPTANCE), -12.0, 1.0)
-        return (population, log_step), acceptance
-
-    (population, log_step), acceptance = jax.lax.scan(
-        body, (population, log_step), jax.random.split(key, num_sweeps)
-    )
-    return population, log_step, acceptance[-1]
-
-
 def teach(
     key: Key[Array, ""],
     target: Target,
@@ -277,7 +81,7 @@ def teach(
     x = start.sample(key_start, num_particles)
     population = Population(x, *_ends(between, x))
     log_ratio = population.log_target - population.log_start
-    efficiency = float(jnp.exp(2.0 * logsumexp(log_ratio) - logsumexp(2.0 * log_ratio))) / num_particles
+    efficiency = float(effective_share(log_ratio))
     b, log_z, log_step, acceptance = jnp.asarray(0.0), 0.0, jnp.asarray(0.0), jnp.asarray(0.0)
     count = 0
     while float(b) < 1.0 and count < MAX_TEMPERATURES:
@@ -306,8 +110,7 @@ def efficiency_of(
 ) -> Float[Array, ""]:
     """Return the effective sample size, as a share, of plain importance sampling from a law."""
     log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
-    w = log_target - log_law
-    return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / num_draws
+    return effective_share(log_target - log_law)
 
 
 @eqx.filter_jit
