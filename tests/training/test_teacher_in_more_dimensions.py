@@ -7,7 +7,7 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.latents import Normal
-from pushforward.targets import funnel_nd
+from pushforward.targets import correlated_gaussian, funnel_nd
 from pushforward.targets.funnel import Funnel
 from pushforward.training import Outcome, fit, teacher
 from pushforward.training.affine import frame_from_draws
@@ -174,14 +174,24 @@ def test_modes_far_apart_are_not_taken_for_a_heavy_tail():
 
 
 def test_what_a_peaks_curvature_says_all_about_needs_no_particles_and_no_training(normal, monkeypatch):
-    monkeypatch.setattr(teacher, "particles_for", lambda dim: 1024)
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
     done = fit(jax.random.key(8), normal, progress=False)
     phases = {phase["phase"]: phase for phase in done.phases}
     assert done.outcome is Outcome.FINISHED
     assert "temperatures" not in phases["teacher"]["rounds"][-1]
     assert phases["train"]["steps"] == 0
+    assert len(done.sampler.network.nets) == 1
     assert done.sampler.about["metrics"]["efficiency"] > 0.99
     x = np.asarray(done.sampler.sample(jax.random.key(9), 20_000))
     # Means and standard deviations of 20,000 draws: within 0.035 and 0.025, five standard errors.
     np.testing.assert_allclose(x.mean(0), 3.0, atol=0.035)
     np.testing.assert_allclose(x.std(0), 1.0, atol=0.025)
+
+
+def test_walks_on_one_hill_are_one_peak_in_many_dimensions():
+    # Conditioned so badly that walks coordinate by coordinate stop short of the top, each elsewhere.
+    target = correlated_gaussian(jax.random.key(0), 150, 100.0)
+    peaks = scout(jax.random.key(1), target)
+    assert len(peaks.points) == 1
+    deviations = np.linalg.solve(peaks.choleskys[0], peaks.points[0] - np.asarray(target.mean))
+    assert np.linalg.norm(deviations) < 0.01

@@ -14,11 +14,17 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 
+NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
+"""Walks; and fewer from so many dimensions on, where each is dear and hills are seldom many."""
+
 RADII = (1e-2, 1e4)
 """Starts lie at log-uniform distances from the origin; the walks themselves go further."""
 
 MAX_MODES = 64
 GROW, SHRINK = 1.3, 0.5
+
+POLISHED_FROM, NEWTON_STEPS, SAME_HILL = 4, 5, 0.1
+"""Dimensions from which on walks end by Newton's steps, and when two of them are on one hill."""
 
 
 class Peaks(NamedTuple):
@@ -64,8 +70,11 @@ def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim 
     return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
 
 
-def scout(key: Key[Array, ""], target: Target, *, num_starts: int = 512, num_steps: int = 300) -> Peaks:
+def scout(
+    key: Key[Array, ""], target: Target, *, num_starts: int | None = None, num_steps: int = 300
+) -> Peaks:
     """Find the places where mass may lie, from the log density alone."""
+    num_starts = num_starts or (NUM_STARTS if target.dim < FEW_FROM else FEW_STARTS)
     peaks = climb(target, *far_starts(key, num_starts, target.dim), num_steps=num_steps)
     if peaks is None:
         raise ValueError(
@@ -110,11 +119,57 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
             kept.append(i)
         if len(kept) == limit:
             break
-    points = x[kept]
+    points, value = x[kept], value[kept]
     choleskys = curvature_scales(target, points, spread)
-    mass = value[kept] + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
+    if dim >= POLISHED_FROM:
+        points, value = _polished(target, points, choleskys, value)
+        apart = _first_of_each(points, choleskys, value)
+        points, value = points[apart], value[apart]
+        choleskys = curvature_scales(target, points, spread)
+    mass = value + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
     near = mass > mass.max() - 20.0 - dim
-    return Peaks(points[near], choleskys[near], value[kept][near])
+    return Peaks(points[near], choleskys[near], value[near])
+
+
+def _polished(
+    target: Target, points: np.ndarray, choleskys: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Take Newton's steps to the top, each point as far as they lead upwards.
+
+    Steps coordinate by coordinate are slow where coordinates depend on each other, and walks that stop at
+    different places of one hill look like many.
+    """
+    slopes = _looks(target, points)[1]
+    for _ in range(NEWTON_STEPS):
+        step = np.einsum("kij,kj->ki", choleskys, np.einsum("kji,kj->ki", choleskys, slopes))
+        new = points + np.nan_to_num(step)
+        found, there = _looks(target, new)
+        better = (found >= values) & np.isfinite(there).all(axis=1)
+        points, values = np.where(better[:, None], new, points), np.where(better, found, values)
+        slopes = np.where(better[:, None], there, slopes)
+    return points, values
+
+
+def _looks(target: Target, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, slopes = _values_and_slopes(target, jnp.asarray(points, float))
+    return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
+
+
+@eqx.filter_jit
+def _values_and_slopes(
+    target: Target, x: Float[Array, "k dim"]
+) -> tuple[Float[Array, " k"], Float[Array, "k dim"]]:
+    return jax.vmap(jax.value_and_grad(target.log_density))(x)
+
+
+def _first_of_each(points: np.ndarray, choleskys: np.ndarray, values: np.ndarray) -> list[int]:
+    """Return the highest point of each hill: those within a tenth of a deviation of it are the same."""
+    kept: list[int] = []
+    for i in np.argsort(-values):
+        apart = [np.linalg.solve(choleskys[j], points[i] - points[j]) for j in kept]
+        if all(np.linalg.norm(each) > SAME_HILL for each in apart):
+            kept.append(int(i))
+    return kept
 
 
 def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:
