@@ -15,6 +15,6 @@ def smoke_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     settings = two_d.PRESETS["smoke"].replace(methods=MAIN)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher, "particles_for", lambda dim: 1024)
+        patch.setattr(teacher, "particles_for", lambda target: 1024)
         two_d.run(settings, folder, command="pushforward study two-d --preset smoke")
     return folder

@@ -127,7 +127,7 @@ def test_another_preset_in_the_same_folder_is_refused(tmp_path):
 
 def test_watching_changes_nothing(monkeypatch):
     # The study trains KL and Fisher while it looks; the sampler must be the one that `fit` makes.
-    monkeypatch.setattr(teacher, "particles_for", lambda dim: 1024)
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
     how = recipe("kl", PRESETS["smoke"])
     watched = watch("gaussian", 5, how, PRESETS["smoke"]).sampler
     plain = fit(jax.random.key(5), gaussian(), settings=how, progress=False).sampler

@@ -182,7 +182,7 @@ def test_the_teacher_is_heard_once(tmp_path, monkeypatch):
         yield lesson
 
     monkeypatch.setattr(phases, "learn", teacher)
-    monkeypatch.setattr(recall, "particles_for", lambda dim: 4096)
+    monkeypatch.setattr(recall, "particles_for", lambda target: 4096)
     settings = TINY.replace(frame="teacher", num_steps=4)
     with pytest.warns(UserWarning, match=r"(2,048|1,024) particles"):
         first = fit(settings=settings, checkpoint=tmp_path / "c")

@@ -64,7 +64,7 @@ def test_frame_bends_for_heavy_tails_and_only_for_them():
 
 def test_default_fit_is_nearly_exact_and_says_so(target, monkeypatch):
     # As few as above: what they compiled is used again, and the network mends the rest.
-    monkeypatch.setattr(teacher, "particles_for", lambda dim: 4096)
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 4096)
     done = fit(jax.random.key(4), target, settings=preset("default", num_steps=150), progress=False)
     assert done.outcome is Outcome.FINISHED
     assert [phase["phase"] for phase in done.phases] == ["teacher", "train", "repair"]

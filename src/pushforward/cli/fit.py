@@ -79,7 +79,7 @@ def fit(
         typer.Option(
             parser=_seconds,
             metavar="TIME",
-            help="Stop after so long, such as 90s, 5m or 1h, with the sampler so far.",
+            help="Plan the fit for so long, such as 90s, 5m or 1h; with --checkpoint or --steps, stop there.",
             show_default=False,
         ),
     ] = None,
@@ -141,7 +141,7 @@ def fit(
 
     settings = choose_settings(method, steps, set_ or [])
     found = find_target(target, dim, read_data(data))
-    survival = {"budget": budget, "checkpoint": checkpoint}
+    survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps}
     done, failure = _train(jax.random.key(seed), found, settings, target, quiet=quiet, **survival)
     if not chief:
         end_of(done, failure)

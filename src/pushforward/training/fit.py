@@ -19,17 +19,22 @@ from pushforward._cache import let_programs_go
 from pushforward.base import Target
 from pushforward.checks import check_count, check_duration, check_key
 from pushforward.sampler import Sampler
+from pushforward.training.budget import Budget
 from pushforward.training.checkpoint import EVERY, Checkpoint
+from pushforward.training.effort import operations
 from pushforward.training.identity import identity_of
 from pushforward.training.loop import LoopResult, Row
 from pushforward.training.outcome import FitError, Outcome
 from pushforward.training.phases import LOG_ROWS, Work
 from pushforward.training.preflight import check_target
-from pushforward.training.settings import Settings, preset
+from pushforward.training.settings import PRESETS, Settings, preset
 
 FEW_DIMENSIONS, SOME_DIMENSIONS, MANY_DIMENSIONS = 3, 32, 100
 """Up to the first, the default's map is free and its entropy found by tangents; from there on it is one that
 cannot fold, and beyond the second its batches are smaller, beyond the third again."""
+
+BATCH_WORK, SMALLEST_BATCH = 1.5e8, 128
+"""Operations that looking once at a batch of the default may take, and how small a batch may become."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,10 @@ def fit(
     - `steps`: training steps, in place of the method's.
     - `progress`: show a progress bar on standard error.
     - `throw`: raise `FitError` when training goes wrong; otherwise hand back the last good sampler.
-    - `budget`: a time such as `"5m"`, or seconds, after which to stop, with the outcome `OUT_OF_TIME` and the
-        sampler so far.
+    - `budget`: a time such as `"5m"`, or seconds. The phases are planned to fit: as many particles, rounds
+        and steps as there is time for on this machine. Where steps are given, or a
+        `checkpoint`, nothing is planned: the fit is the one without a budget, cut when time is over, with
+        the outcome `OUT_OF_TIME` and the sampler so far.
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
         Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
 
@@ -93,13 +100,20 @@ def fit(
     check_key(key)
     # A process may fit any number of targets, one after the other.
     let_programs_go()
+    told = steps is not None or (settings is not None and not _usual_steps(settings))
     settings = _for_dimension(_chosen(method, settings, steps), target)
-    deadline = float("inf") if budget is None else time.monotonic() + check_duration(budget, "budget")
-    work = Work(key, target, settings, progress=progress and distributed.is_chief(), deadline=deadline)
+    allowed = Budget()
+    if budget is not None:
+        # What can go on later, or has been told how far to go, is cut and not planned.
+        plans = not (told or checkpoint is not None or jax.process_count() > 1)
+        allowed = Budget(time.monotonic(), check_duration(budget, "budget"), plans)
+    work = Work(key, target, settings, progress=progress and distributed.is_chief(), budget=allowed)
     check_target(work.key_check, target)
+    settings = work.settings = _affordable(settings, target)
     with _memory(key, target, settings, checkpoint, checkpoint_every) as work.checkpoint:
         work.run()
     parts, network, result = work.hand_back()
+    settings = work.settings
     about = {
         "target": target.name,
         "method": settings.method,
@@ -154,6 +168,12 @@ def _chosen(method: str | None, settings: Settings | None, steps: int | None) ->
     return settings if steps is None else settings.replace(num_steps=check_count(steps, "steps"))
 
 
+def _usual_steps(settings: Settings) -> bool:
+    """Whether the number of steps is the method's own."""
+    method = getattr(settings, "method", "")
+    return method in PRESETS and settings.num_steps == PRESETS[method].num_steps
+
+
 def _for_dimension(settings: Settings, target: Target) -> Settings:
     """In more than a few dimensions a free map folds on the way, where its density is infinite."""
     dim = getattr(target, "dim", 0)
@@ -167,6 +187,14 @@ def _for_dimension(settings: Settings, target: Target) -> Settings:
         learning_rate=5e-4,
         batch_size=settings.batch_size // smaller,
     )
+
+
+def _affordable(settings: Settings, target: Target) -> Settings:
+    """Where each call of the target is much work, the default has smaller batches."""
+    if settings.method != "default":
+        return settings
+    affordable = 2 ** int(np.log2(max(BATCH_WORK / operations(target), SMALLEST_BATCH)))
+    return settings.replace(batch_size=min(settings.batch_size, affordable))
 
 
 def _why(key: Key[Array, ""], target: Target, sampler: Sampler, result: LoopResult) -> str:

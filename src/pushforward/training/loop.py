@@ -110,6 +110,7 @@ def run(
     log_every: int,
     monitor: Callable[[Any], Row] = lambda state: {},
     observe: Callable[[Row], None] = lambda row: None,
+    enough: Callable[[Row], bool] = lambda row: False,
     deadline: float = float("inf"),
     start: Position | None = None,
     keep: Callable[[Position], None] = lambda position: None,
@@ -122,6 +123,7 @@ def run(
 
     - `monitor`: extra scalars of the state, asked for once a chunk (a metric of fresh draws, say).
     - `observe`: called with every row; progress bars live here.
+    - `enough`: says of a row that there is nothing left to do.
     - `deadline`: on `time.monotonic()`'s clock.
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
@@ -143,6 +145,8 @@ def run(
 
     if at.rows and _hopeless(at, num_steps):
         return result(Outcome.DIVERGED)
+    if at.rows and at.step < num_steps and enough(at.rows[-1]):
+        return result(Outcome.CONVERGED)
     try:
         while at.step < num_steps:
             end = min((at.step // log_every + 1) * log_every, num_steps)
@@ -180,6 +184,8 @@ def run(
                 observe(at.rows[-1])
                 if _hopeless(at, num_steps):
                     return result(Outcome.DIVERGED)
+                if at.step < num_steps and enough(at.rows[-1]):
+                    return result(Outcome.CONVERGED)
             keep(at)
     except KeyboardInterrupt:
         return result(Outcome.INTERRUPTED)

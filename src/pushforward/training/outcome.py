@@ -8,7 +8,7 @@ class Outcome(enum.Enum):
     """Every way a run can end; the value is the message."""
 
     FINISHED = "all steps were taken"
-    CONVERGED = "the monitors stopped improving, so the run stopped early"
+    CONVERGED = "the draws are as good as exact ones by their weights, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
     INTERRUPTED = "the run was interrupted; the sampler is the last good one"
     DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"

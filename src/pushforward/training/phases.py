@@ -9,17 +9,17 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 from rich.console import Console
 
 from pushforward.base import Algorithm, Target
 from pushforward.failures import came_from_running
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
-from pushforward.metrics import ksd_imq_v
+from pushforward.networks import untouched
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
+from pushforward.training.budget import TRAINING, Budget
 from pushforward.training.checkpoint import Checkpoint
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
@@ -31,19 +31,18 @@ from pushforward.training.repair import repair_weights, weigh
 from pushforward.training.settings import Settings
 from pushforward.training.spread import batch_mesh
 from pushforward.training.teacher import learn
+from pushforward.training.watching import LEARNT, learnt, watch
 
 LOG_ROWS = 40
 """Rows of history in a run: often enough to see it move, seldom enough to cost nothing."""
-
-MONITOR_DRAWS = 500
 
 UNREPAIRED = (Outcome.INTERRUPTED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.LOST_PROCESS)
 """Outcomes after which the target had better not be asked again."""
 
 MOST_TILES = 2**10
 
-LEARNT, SKIP_FROM = 0.98, 4
-"""Efficiency of a lesson that needs no training, and the dimensions from which on a lesson may be as good."""
+SKIP_FROM = 4
+"""Dimensions from which on a lesson may be so good that training is cut short, or does harm."""
 
 
 class Work:
@@ -57,11 +56,11 @@ class Work:
         *,
         progress: bool,
         checkpoint: Checkpoint | None = None,
-        deadline: float = float("inf"),
+        budget: Budget | None = None,
         crew: Alone | None = None,
     ):
         self.target, self.settings, self.progress = target, settings, progress
-        self.checkpoint, self.deadline = checkpoint, deadline
+        self.checkpoint, self.budget = checkpoint, budget or Budget()
         # All devices there are share the batches.
         self.crew = crew or (Alone if jax.process_count() == 1 else Crew)(batch_mesh())
         keys = jax.random.split(key, 5)
@@ -111,11 +110,14 @@ class Work:
             if before is not None:
                 self.lesson, found["seconds"] = before
             else:
-                started, whole = time.monotonic(), True
-                for lesson in lessons(learn, self.key_teacher, self.target, observe=observe):
-                    self.lesson, whole = lesson, time.monotonic() < self.deadline
+                started = began = time.monotonic()
+                whole, words = True, {"num_particles": self.budget.particles(self.target), "observe": observe}
+                for lesson in lessons(learn, self.key_teacher, self.target, **words):
+                    self.lesson, now = lesson, time.monotonic()
+                    whole = self.budget.another_round(now - began)
                     if not whole:
                         break
+                    began = now
                 assert self.lesson is not None
                 keep_lesson(self.checkpoint, self.lesson, time.monotonic() - started, whole=whole)
             found |= {"log_z": self.lesson.log_z, "rounds": self.lesson.rounds}
@@ -126,6 +128,18 @@ class Work:
         words = ("mixture", "draws", "network")
         taught = {word: None if lesson is None else getattr(lesson, word) for word in words}
         self.parts = build_parts(self.key_parts, framed, self.settings, **taught)
+        if self._nothing_to_learn():
+            # Nothing will move it, so the least there is will do.
+            self.parts = dataclasses.replace(self.parts, network=untouched(self.target.dim))
+
+    def _plan(self) -> None:
+        """Choose the number of steps by the clock, and build anew for it."""
+        assert self.parts is not None
+        state = self.crew.place(alternating(self.parts).init(self.key_train))
+        algorithm = self._in_tiles(self.parts.tiles)
+        number = self.budget.steps(self.key_train, algorithm, state, self.settings.num_steps)
+        self.settings = self.settings.replace(num_steps=number)
+        self.build()
 
     def train(self, monitor: Callable[[State], Row] | None = None, num_rows: int = LOG_ROWS) -> None:
         """Train the network, step by step; `monitor` looks at it `num_rows` times."""
@@ -135,6 +149,8 @@ class Work:
                 self.result = self._untrained()._replace(outcome=Outcome.FINISHED)
                 found |= _in_short(self.result)
             return
+        if self.budget.plans:
+            self._plan()
         num_steps, tiles = self.parts.num_steps, self.parts.tiles
         watched, (key_steps, key_monitor) = alternating(self.parts), jax.random.split(self.key_train)
         start, fresh = None, watched.init(key_steps)
@@ -142,17 +158,12 @@ class Work:
             begin = Position(fresh, nothing(watched, key_steps, fresh))
             start, tiles = recalled_position(self.checkpoint, begin, num_steps) or (None, tiles)
 
-        def look(state: State) -> Row:
-            draws, inside = _look(self.target, self.frame, watched.sample, key_monitor, state)
-            finite = bool(jnp.all(jnp.isfinite(draws)))
-            ksd = float(ksd_imq_v(draws, self.target)) if finite else float("nan")
-            return {"ksd_imq_v": ksd, "inside": float(inside)}
-
         def keep(at: Position, *, now: bool = False) -> None:
             assert self.parts is not None
             if self.checkpoint is not None:
                 self.checkpoint.keep(at, tiles=self.parts.tiles, now=now)
 
+        look = watch(key_monitor, self.target, self.frame, self.parts, watched.sample, weighs=self._weighs())
         with (
             self._phase("train") as found,
             progress_bar(self.target.name, num_steps, show=self.progress) as observe,
@@ -166,7 +177,8 @@ class Work:
                 log_every=max(1, num_steps // num_rows),
                 monitor=monitor or look,
                 observe=observe,
-                deadline=self.deadline,
+                enough=learnt,
+                deadline=self.budget.until(TRAINING),
                 start=start,
                 keep=keep,
                 shrink=self._shrink,
@@ -180,11 +192,14 @@ class Work:
 
     def _nothing_to_learn(self) -> bool:
         """Whether the lesson is the target already, by the weights of its own draws."""
-        assert self.parts is not None
-        if self.settings.method != "default" or self.target.dim < SKIP_FROM:
+        if self.settings.method != "default" or self.target.dim < SKIP_FROM or self.lesson is None:
             return False
-        start = weigh(self.key_repair, self.parts.target, self.parts.latent, self.parts.network)
-        return bool(start.efficiency > LEARNT)
+        return self.lesson.network is None and self.lesson.rounds[-1].get("efficiency", 0.0) > LEARNT
+
+    def _weighs(self) -> bool:
+        """Whether training may stop early: many processes might not agree on when."""
+        known = self.settings.objective == "exact_kl" and jax.process_count() == 1
+        return known and (self.budget.plans or self.target.dim >= SKIP_FROM)
 
     def _shrink(self) -> Algorithm | None:
         """Return the algorithm with its batches cut into twice as many tiles, if they can be."""
@@ -215,7 +230,7 @@ class Work:
         with self._phase("repair") as found:
             key_weights, key_weigh = jax.random.split(self.key_repair)
             parts, network = self.parts, averaged(self.parts, self.result.state)
-            if self.target.dim >= SKIP_FROM:
+            if self.target.dim >= SKIP_FROM and not self._nothing_to_learn():
                 # Where the teacher left next to nothing to mend, training may cost more than it mends.
                 before = weigh(key_weigh, parts.target, parts.latent, parts.network).efficiency
                 after = weigh(key_weigh, parts.target, parts.latent, network).efficiency
@@ -266,15 +281,3 @@ def _in_short(result: LoopResult) -> dict[str, Any]:
     skipped = sum(row["skipped"] for row in result.rows) / max(len(result.rows), 1)
     steps = result.rows[-1]["step"] if result.rows else 0
     return {"steps": steps, "skipped": skipped, "outcome": result.outcome.name}
-
-
-@eqx.filter_jit
-def _look(
-    target: Target, frame: Frame, sample: Any, key: Key[Array, ""], state: State
-) -> tuple[Float[Array, "n dim"], Float[Array, ""]]:
-    """Return some draws, and the share of them at which the target has a finite log density.
-
-    Where a log density is flat at minus infinity, no gradient ever says that draws are lost there.
-    """
-    draws = jax.vmap(frame)(sample(key, state, MONITOR_DRAWS))
-    return draws, jnp.mean(jnp.isfinite(jax.vmap(target.log_density)(draws)))

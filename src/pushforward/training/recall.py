@@ -22,16 +22,16 @@ def lessons(
     key: Key[Array, ""],
     target: Target,
     *,
+    num_particles: int | None,
     observe: Callable[[str], None],
 ) -> Iterator[Lesson]:
     """Yield the teacher's lessons; where memory runs out, from the beginning with half the particles."""
-    num_particles = None
     while True:
         try:
             yield from teacher(key, target, num_particles=num_particles, observe=observe)
             return
         except (jax.errors.JaxRuntimeError, MemoryError) as error:
-            num_particles = (num_particles or particles_for(target.dim)) // 2
+            num_particles = (num_particles or particles_for(target)) // 2
             if not is_exhausted(error) or num_particles < FEWEST_PARTICLES:
                 raise
             warnings.warn(

@@ -17,6 +17,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
 from pushforward.training.curvature import frame_of, lesson_of
+from pushforward.training.effort import operations
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
 from pushforward.training.map_rounds import through_maps
 from pushforward.training.mixture_fit import reweigh
@@ -33,9 +34,16 @@ STOPS_IN = MAPS_IN = (4, 100)
 below, particles find all mass; above, it is dear."""
 
 
-def particles_for(dim: int) -> int:
-    """Return how many particles a target of this dimension gets: the cost of a round stays level."""
-    return 32768 if dim <= 3 else 16384 if dim <= 16 else 8192 if dim <= 100 else 4096
+MOST_WORK, FEWEST_PARTICLES = 6e8, 1024
+"""Operations that looking once at all particles may take, and how few particles a dear target may get."""
+
+
+def particles_for(target: Target) -> int:
+    """Return how many particles a target gets: the cost of a round stays level."""
+    dim = target.dim
+    wanted = 32768 if dim <= 3 else 16384 if dim <= 16 else 8192 if dim <= 100 else 4096
+    affordable = max(MOST_WORK / operations(target), FEWEST_PARTICLES)
+    return min(wanted, 2 ** int(np.log2(affordable)))
 
 
 def learn(
@@ -50,7 +58,7 @@ def learn(
 
     Yields a lesson after every round, each better than the one before; the last is the one to use.
     """
-    num_particles = num_particles or particles_for(target.dim)
+    num_particles = num_particles or particles_for(target)
     key_scout, key_rounds = jax.random.split(key)
     observe("looking for modes")
     peaks = scout(key_scout, target)
