@@ -18,6 +18,8 @@ from pushforward.studies.two_d.watch import watch
 from pushforward.targets import gaussian
 from pushforward.training import teacher
 
+pytestmark = pytest.mark.quick_compilation
+
 CHEAP = PRESETS["smoke"].replace(methods=("exact", "ld", "hmc", "svgd"))
 
 

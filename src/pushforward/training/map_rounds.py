@@ -14,9 +14,13 @@ from pushforward.training.lesson import Lesson, Mixture, mixture_of, row_of, spl
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
 from pushforward.training.smc import efficiency_of, teach
 
-MAX_MAPS = 2
-SHORT_FIT = 300
-"""Steps of fits that are only judged."""
+MAX_MAPS, FEW_MAPS, FEW_FROM, GOOD_MAP = 4, 2, 33, 0.9
+"""Rounds at most (fewer from so many dimensions on, where each is dear), and the efficiency that ends them. A
+map may be efficient and still lack the end of a thin neck, of which its draws know nothing; a round reaches
+further into it."""
+
+SHORT_FIT, FIRST_FIT, NEXT_FIT = 300, 1000, 500
+"""Steps of fits that are only judged, of the first map, and of those that begin at the one before."""
 
 
 def through_maps(
@@ -25,16 +29,16 @@ def through_maps(
     lesson: Lesson,
     *,
     num_particles: int,
-    good_start: float,
     observe: Callable[[str], None],
 ) -> Iterator[Lesson]:
     """Go on where moves in the frame do not reach, through maps; yields a lesson after every round."""
-    for i in range(MAX_MAPS):
+    for i in range(MAX_MAPS if target.dim < FEW_FROM else FEW_MAPS):
         key_choose, key_map, key_teach = jax.random.split(jax.random.fold_in(key, i), 3)
         observe(f"fitting a map, round {i + 1}")
         if i == 0:
             lesson = _likeliest(key_choose, lesson)
-        network = fit_coupled(key_map, lesson.draws, lesson.mixture)
+        steps = FIRST_FIT if lesson.network is None else NEXT_FIT
+        network = fit_coupled(key_map, lesson.draws, lesson.mixture, steps, lesson.network)
         observe(f"tempered particles seen through the map, round {i + 1}")
         through = PulledBack(InFrame(target, lesson.frame), network)
         result = teach(key_teach, through, widened(lesson.mixture), num_particles=num_particles)
@@ -43,7 +47,7 @@ def through_maps(
         draws = jax.vmap(network)(result.draws)
         lesson = Lesson(lesson.frame, lesson.mixture, draws, result.log_z, rounds, network)
         yield lesson
-        if found > good_start:
+        if found > GOOD_MAP:
             return
 
 

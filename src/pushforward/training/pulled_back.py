@@ -58,11 +58,18 @@ def log_likelihood(
 
 @eqx.filter_jit
 def fit_coupled(
-    key: Key[Array, ""], draws: Float[Array, "m dim"], latent: Latent, num_steps: int = 1000
+    key: Key[Array, ""],
+    draws: Float[Array, "m dim"],
+    latent: Latent,
+    num_steps: int,
+    begin: Coupled | None = None,
 ) -> Coupled:
-    """Return the map whose draws are likeliest to be `draws`: maximum likelihood from the identity."""
+    """Return the map whose draws are likeliest to be `draws`: maximum likelihood.
+
+    It is sought from `begin` on, or from the identity.
+    """
     key_network, key_steps = jax.random.split(key)
-    network = coupled(key_network, draws.shape[1])
+    network = coupled(key_network, draws.shape[1]) if begin is None else begin
     optimiser = optax.chain(
         optax.clip_by_global_norm(CLIP), optax.adam(optax.cosine_decay_schedule(LEARNING_RATE, num_steps))
     )

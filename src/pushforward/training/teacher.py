@@ -103,8 +103,7 @@ def learn(
     if maps and found <= GOOD_START:
         lesson = Lesson(frame, mixture, u, result.log_z, rounds)
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
-        words = {"num_particles": num_particles, "good_start": GOOD_START, "observe": observe}
-        yield from through_maps(key_maps, target, lesson, **words)
+        yield from through_maps(key_maps, target, lesson, num_particles=num_particles, observe=observe)
 
 
 def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
