@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_key, check_positive
 from pushforward.frame import Frame, InFrame
+from pushforward.one_by_one import one_by_one
 from pushforward.sampler import Sampler
 
 DRAWS, REPEATS = 100_000, 5
@@ -138,7 +139,7 @@ def break_even(
     key_draws, key_init, key_chains = jax.random.split(key, 3)
     frame, seconds = _draw(key_draws, sampler)
 
-    nuts = algorithm(InFrame(target, frame), num_chains=num_chains, num_warmup=num_warmup)
+    nuts = algorithm(InFrame(one_by_one(target), frame), num_chains=num_chains, num_warmup=num_warmup)
     warm_up = _compiled(nuts.init, key_init)
     started = time.perf_counter()
     state = jax.block_until_ready(warm_up(key_init))

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pushforward.base import Target
 from pushforward.checks import check_key
+from pushforward.one_by_one import one_by_one
 from pushforward.training.preflight import (
     BROKEN,
     check_is_target,
@@ -112,6 +113,7 @@ def check_target(target: Target, *, key: Key[Array, ""] | None = None) -> Target
     except (ValueError, TypeError) as error:
         return TargetReport(target.name, target.dim, (Line("output", BAD, _plain(error)),), ())
     lines.append(_dtype(target))
+    target = one_by_one(target)
     scales, x = trial_points(rng, target.dim)
     values, scores = evaluate(target, x)
     lines.append(_finite(target, values, scores))

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.metrics.inputs import check_draws
+from pushforward.one_by_one import one_by_one
 
 TARGET_ACCEPTANCE = {"mala": 0.574, "hmc": 0.8}
 NUM_LEAPFROG = 8
@@ -78,7 +79,7 @@ def refine(
     key_tune, key_move = jax.random.split(key)
     points = np.asarray(draws)
     centre, root = _whitening(points)
-    seen = _Whitened(target, jax.device_put(centre), jax.device_put(root))
+    seen = _Whitened(one_by_one(target), jax.device_put(centre), jax.device_put(root))
     start = _resized(points, min(NUM_TUNING, BLOCK if len(points) > BLOCK else len(points)))
     step_size = _tune(seen, key_tune, start, kernel=kernel, num_steps=warmup)
     moved, acceptance, finite = [], [], []

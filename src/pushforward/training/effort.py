@@ -4,13 +4,13 @@ A clock would say it better, but the same key must give the same sampler on a bu
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pushforward.base import Target
+from pushforward.programs import equations
 
 DENSE = 0.1
 """What a multiply-add inside a matrix product costs, next to an operation on an element of an array."""
@@ -18,26 +18,16 @@ DENSE = 0.1
 TRANSCENDENTAL = ("exp", "exp2", "log", "log1p", "expm1", "tanh", "logistic", "sin", "cos", "pow", "erf")
 CURVE = 5.0
 
-TURNS = 10
-"""Turns that are assumed of a loop whose number of turns is not known beforehand."""
-
 
 def operations(target: Target) -> float:
     """Return about how many operations the log density and its gradient at one point take."""
     point = jax.ShapeDtypeStruct((target.dim,), jnp.zeros(()).dtype)
-    return _count(jax.make_jaxpr(jax.value_and_grad(target.log_density))(point).jaxpr)
-
-
-def _count(program: Any) -> float:
-    return math.fsum(_one(equation) for equation in program.eqns)
+    program = jax.make_jaxpr(jax.value_and_grad(target.log_density))(point).jaxpr
+    return math.fsum(turns * _one(equation) for equation, turns in equations(program))
 
 
 def _one(equation: Any) -> float:
     name, params = equation.primitive.name, equation.params
-    inside = [_count(program) for program in _programs(params.values())]
-    if inside:
-        turns = params["length"] if name == "scan" else TURNS if name == "while" else 1
-        return turns * (max(inside) if name == "cond" else sum(inside))
     given = [_shape(value) for value in equation.invars]
     made = sum(math.prod(_shape(value)) for value in equation.outvars)
     if name == "dot_general":
@@ -52,14 +42,3 @@ def _one(equation: Any) -> float:
 
 def _shape(value: Any) -> tuple[int, ...]:
     return getattr(value.aval, "shape", ())
-
-
-def _programs(values: Any) -> Iterator[Any]:
-    """Yield the programs among an equation's parameters, one level deep."""
-    for value in values:
-        if isinstance(value, tuple | list):
-            yield from _programs(value)
-        elif hasattr(value, "eqns"):
-            yield value
-        elif hasattr(value, "jaxpr") and hasattr(value.jaxpr, "eqns"):
-            yield value.jaxpr

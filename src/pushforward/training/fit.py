@@ -18,6 +18,7 @@ from pushforward import distributed
 from pushforward._cache import let_programs_go
 from pushforward.base import Target
 from pushforward.checks import check_count, check_duration, check_key
+from pushforward.one_by_one import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.training.budget import Budget
 from pushforward.training.checkpoint import EVERY, Checkpoint
@@ -32,6 +33,9 @@ from pushforward.training.settings import PRESETS, Settings, preset
 FEW_DIMENSIONS, SOME_DIMENSIONS, MANY_DIMENSIONS = 3, 32, 100
 """Up to the first, the default's map is free and its entropy found by tangents; from there on it is one that
 cannot fold, and beyond the second its batches are smaller, beyond the third again."""
+
+ONE_DERIVATIVE = ("exact_kl", "kl")
+"""Objectives that differentiate the log density once."""
 
 BATCH_WORK, SMALLEST_BATCH = 1.5e8, 128
 """Operations that looking once at a batch of the default may take, and how small a batch may become."""
@@ -110,6 +114,8 @@ def fit(
     work = Work(key, target, settings, progress=progress and distributed.is_chief(), budget=allowed)
     check_target(work.key_check, target)
     settings = work.settings = _affordable(settings, target)
+    if settings.objective in ONE_DERIVATIVE:
+        work.target = one_by_one(target)
     with _memory(key, target, settings, checkpoint, checkpoint_every) as work.checkpoint:
         work.run()
     parts, network, result = work.hand_back()

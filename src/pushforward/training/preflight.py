@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import FunctionTarget, NamedTarget, Target
+from pushforward.one_by_one import one_by_one
 from pushforward.training.probing import ROWS, check_gradient, evaluate
 from pushforward.training.rays import find_escapes
 
@@ -23,16 +24,17 @@ def check_target(key: Key[Array, ""], target: Target) -> None:
     check_output(target)
     rng = np.random.default_rng(int(jax.random.bits(key, dtype=jnp.uint32)))
     scales, x = trial_points(rng, target.dim)
-    values, scores = evaluate(target, x)
+    seen = one_by_one(target)
+    values, scores = evaluate(seen, x)
     check_values(target, values, scores)
-    gradient = check_gradient(target, x, scores, scales, rng.normal(size=x.shape))
+    gradient = check_gradient(seen, x, scores, scales, rng.normal(size=x.shape))
     if gradient.share > BROKEN:
         raise ValueError(
             f"{_label(target)} has a gradient that is not its slope: it disagrees with finite differences at "
             f"{gradient.wrong} of {gradient.conclusive} points. Look for `stop_gradient`, "
             "rounding, or a custom derivative."
         )
-    escapes = find_escapes(rng, target, scores)
+    escapes = find_escapes(rng, seen, scores)
     if escapes:
         ways = "; ".join(escape.words for escape in escapes[:4])
         grows = any(escape.slope > 0.05 for escape in escapes)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.one_by_one import OneByOne
 
 NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
 """Walks; and fewer from so many dimensions on, where each is dear and hills are seldom many."""
@@ -67,6 +68,8 @@ def uphill(
 
 @eqx.filter_jit
 def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
+    if isinstance(target, OneByOne):
+        return jax.lax.map(target.hessian, x)
     return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
 
 

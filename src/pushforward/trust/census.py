@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
+from pushforward.one_by_one import one_by_one
 from pushforward.training.scout import Peaks, climb, scout, uphill
 from pushforward.training.smc import teach
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
@@ -45,7 +46,8 @@ class Census:
         """
         check_key(key)
         key_scout, key_weigh = jax.random.split(key)
-        return _weigh(key_weigh, target, scout(key_scout, target), settings or CheckSettings())
+        seen = one_by_one(target)
+        return _weigh(key_weigh, seen, scout(key_scout, seen), settings or CheckSettings())
 
     def extended(
         self, key: Key[Array, ""], draws: Float[np.ndarray, "n dim"], settings: CheckSettings

@@ -9,6 +9,7 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.checks import check_key
+from pushforward.one_by_one import one_by_one
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, look, within
 from pushforward.trust.duplicates import duplicates_line, find_repeats
@@ -79,7 +80,8 @@ def check(
             raise ValueError("`reference` must be finite; some of its rows are not.")
     key_draws, key_rest = jax.random.split(key)
     handed = gather(key_draws, sampler, target, settings.num_draws)
-    lines, pictures, judged = _judge(key_rest, sampler, target, handed, reference, census, settings)
+    seen = one_by_one(target)
+    lines, pictures, judged = _judge(key_rest, sampler, seen, handed, reference, census, settings)
     return Report(
         target=target.name,
         kind=handed.kind,
