@@ -37,12 +37,12 @@ def stand_in(target):
     return Sampler(latent, modulated(jax.random.key(0), dim, width=4, depth=1), frame, json.dumps(ABOUT))
 
 
-def fake_fit(key, target, *, steps):
+def fake_fit(key, target, *, steps, budget=None):
     settings = preset("default", width=4, depth=1, batch_size=16, num_steps=steps)
     return SimpleNamespace(sampler=stand_in(target), seconds=0.2, settings=settings)
 
 
-def fake_lesson(name, seed):
+def fake_lesson(name, seed, budget, *, plans):
     target = hard.cases.case(name).build()
     made = stand_in(target)
     draws = jax.vmap(made.frame.inverse)(target.sample(jax.random.key(seed), 512))

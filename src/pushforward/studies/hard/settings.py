@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 
-from pushforward.checks import check_choice, check_count, check_positive
+from pushforward.checks import check_choice, check_count, check_duration, check_positive
 from pushforward.studies.hard.cases import CASES, NAMES, RANDOM
 
 STUDY = "hard"
@@ -17,8 +17,8 @@ METHODS = ("reference", "default", "smc", "mixture", *RIVALS, "steps")
 class Settings:
     """What runs, how often, and on how many draws each figure stands.
 
-    **Rows.** `targets`, `methods`, `seeds` (the random family and the references have one); `max_steps` cuts
-    every training short, to try a preset out.
+    **Rows.** `targets`, `methods`, `seeds` (the random family and the references have one); `budget`: what a
+    fit may take; `max_steps` cuts every training short, to try a preset out.
 
     **Judging.** `pair_n` draws a side for two-sample distances, over `pairs` pairs, floors over
     `floor_pairs`; `moment_n` draws for moments, quantiles, modes and marginals; `evidence_n` for `log Z`;
@@ -37,6 +37,7 @@ class Settings:
     targets: tuple[str, ...] = (*CASES, *RANDOM)
     methods: tuple[str, ...] = METHODS
     seeds: int = 3
+    budget: str = "5m"
     max_steps: int | None = None
 
     pair_n: int = 10_000
@@ -77,6 +78,7 @@ class Settings:
             check_positive(getattr(self, name), name)
         for dim in self.step_dims:
             check_count(dim, "step_dims", at_least=2)
+        check_duration(self.budget, "budget")
         if self.max_steps is not None:
             check_count(self.max_steps, "max_steps")
         if self.reference_n < 2 * self.pair_n:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward import targets
+from pushforward.checks import check_duration
 from pushforward.frame import InFrame
 from pushforward.latents import Uniform
 from pushforward.records import Record
@@ -26,6 +27,7 @@ from pushforward.studies.store import Store
 from pushforward.training import preset, run
 from pushforward.training.alternating import alternating
 from pushforward.training.assemble import build_parts
+from pushforward.training.budget import Budget
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import run_chunk
 from pushforward.training.phases import Work
@@ -41,13 +43,13 @@ Observe = Callable[[str], None]
 
 
 def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
-    """`pf.fit(key, target)`, and nothing else; a crash is a record, not the end of the study."""
+    """`pf.fit(key, target, budget="5m")`, and nothing else; a crash is a record, not the end of the study."""
     s = judge.settings
     kept = store.sampler(row, s.max_steps)
     if kept is None:
         started = time.monotonic()
         try:
-            done = fit_to_the_end(jax.random.key(row.seed), judge.target, steps=s.max_steps)
+            done = fit_to_the_end(jax.random.key(row.seed), judge.target, steps=s.max_steps, budget=s.budget)
         except Exception:
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             seconds = time.monotonic() - started
@@ -105,10 +107,11 @@ def _evidence(row: Row, judge: Judge, sampler: Sampler) -> list[Record]:
 
 
 @lru_cache(maxsize=1)
-def _lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
-    """Return what the teacher inside `fit(key(seed), target)` learns, and in how many seconds."""
+def _lesson_of(target: str, seed: int, budget: str, *, plans: bool) -> tuple[Lesson, float]:
+    """Return what the teacher inside `fit(key(seed), target, budget)` learns, and in how many seconds."""
     started = time.monotonic()
-    work = Work(jax.random.key(seed), case(target).build(), preset("default"), progress=False)
+    allowed = Budget(started, check_duration(budget, "budget"), plans)
+    work = Work(jax.random.key(seed), case(target).build(), preset("default"), progress=False, budget=allowed)
     work.teach()
     assert work.lesson is not None
     return work.lesson, time.monotonic() - started
@@ -116,7 +119,8 @@ def _lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
 
 def teacher_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
     """Judge the teacher's particles (`smc`), or the mixture of normals fitted to them: no network yet."""
-    lesson, seconds = _lesson_of(row.target, row.seed)
+    s = judge.settings
+    lesson, seconds = _lesson_of(row.target, row.seed, s.budget, plans=s.max_steps is None)
     frame = jax.jit(jax.vmap(lesson.frame))
 
     def from_mixture(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
