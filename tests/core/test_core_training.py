@@ -15,7 +15,7 @@ from pushforward.latents import Normal, NormalMixture
 from pushforward.matching import Critic
 from pushforward.objectives import Objective
 from pushforward.targets import Gaussian
-from pushforward.training import Parts, alternating, phases, run
+from pushforward.training import Parts, alternating, phases, run, watching
 from pushforward.training.alternating import averaged
 from pushforward.training.assemble import build_objective, build_parts
 from pushforward.training.lesson import Lesson
@@ -367,7 +367,7 @@ def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
             raise KeyboardInterrupt
         return jnp.asarray(1.0)
 
-    monkeypatch.setattr(phases, "ksd_imq_v", interrupt)
+    monkeypatch.setattr(watching, "ksd_imq_v", interrupt)
     done = pf.fit(jax.random.key(18), asymmetric(), settings=tiny(), steps=10, progress=False)
     assert done.outcome is pf.Outcome.INTERRUPTED
     assert done.sampler.about["outcome"] == "INTERRUPTED"

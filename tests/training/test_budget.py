@@ -7,7 +7,11 @@ from pushforward.base import Algorithm
 from pushforward.targets import correlated_gaussian, gaussian, gmm40
 from pushforward.training import budget, phases, teacher
 from pushforward.training.budget import FEWEST_PARTICLES, LONGER, Budget
+from pushforward.training.fit import _usual_steps
 from pushforward.training.outcome import Outcome
+from pushforward.training.settings import Settings
+
+pytestmark = pytest.mark.quick_compilation
 
 
 def test_without_a_budget_nothing_ends():
@@ -74,8 +78,12 @@ def test_a_fit_takes_the_steps_that_were_planned(quick, monkeypatch):
     done = pf.fit(jax.random.key(0), gaussian(), budget="10m", progress=False)
     assert done.settings.num_steps == done.history[-1]["step"] == 9
     assert done.sampler.about["settings"]["num_steps"] == 9
-    narrow = pf.fit(jax.random.key(0), gaussian(), settings=pf.preset(width=8), budget="10m", progress=False)
-    assert narrow.settings.num_steps == 9
+
+
+def test_other_settings_of_a_method_are_planned_too():
+    assert _usual_steps(pf.preset(width=8))
+    assert not _usual_steps(pf.preset(num_steps=7))
+    assert not _usual_steps(Settings())
 
 
 @pytest.mark.parametrize("given", [{"steps": 7}, {"settings": pf.preset("default", num_steps=7)}])
@@ -92,7 +100,7 @@ def test_a_fit_that_can_go_on_later_is_not_planned(quick, monkeypatch, tmp_path)
     assert done.settings.num_steps == pf.preset("default").num_steps
 
 
-def test_training_stops_when_there_is_nothing_left(monkeypatch):
+def test_training_stops_when_there_is_nothing_left(quick, monkeypatch):
     # A lesson that is not good enough to skip training, and a bar that the first look reaches.
     monkeypatch.setattr(phases, "LEARNT", 2.0)
     monkeypatch.setattr(phases, "learnt", lambda row: row["efficiency"] > 0.5)
