@@ -229,10 +229,13 @@ class IndependentMixtures(Latent):
         mean, scale = (jnp.take_along_axis(a, chosen[:, None], 1)[:, 0] for a in (self.means, self.scales))
         return mean + scale * eps
 
+    def component_log_densities(self, z: Float[Array, " latent"]) -> Float[Array, "latent k"]:
+        """Return `log(weight_c N(z_i; ...))` for all coordinates and components."""
+        return norm.logpdf(z[:, None], self.means, self.scales) + jnp.log(self.weights)
+
     def log_density(self, z: Float[Array, " latent"]) -> Float[Array, ""]:
         """Return the sum of the coordinates' log densities."""
-        logs = norm.logpdf(z[:, None], self.means, self.scales)
-        return logsumexp(logs + jnp.log(self.weights), axis=1).sum()
+        return logsumexp(self.component_log_densities(z), axis=1).sum()
 
 
 def _part(weights: Float[Array, " k"], u: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:

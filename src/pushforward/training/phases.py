@@ -15,7 +15,7 @@ from rich.console import Console
 from pushforward.base import Algorithm, Target
 from pushforward.failures import came_from_running
 from pushforward.frame import Frame, InFrame
-from pushforward.latents import NormalMixture
+from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import untouched
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
@@ -238,7 +238,7 @@ class Work:
                 if bool(after < before):
                     network = parts.network
                     self.result = self.result._replace(state=alternating(parts).init(self.key_train))
-            if isinstance(parts.latent, NormalMixture):
+            if isinstance(parts.latent, NormalMixture | IndependentMixtures):
                 latent = repair_weights(key_weights, parts.target, parts.latent, network)
                 parts = eqx.tree_at(lambda p: p.latent, parts, latent)
             weighing = weigh(key_weigh, parts.target, parts.latent, network)

@@ -9,9 +9,14 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.latents import Latent, NormalMixture
+from pushforward.latents import IndependentMixtures, Latent, NormalMixture
 from pushforward.objectives.exact_kl import value_and_log_det
 from pushforward.training.path import effective_share
+
+Mixture = NormalMixture | IndependentMixtures
+
+MAX_ENTRIES = 2**24
+"""Draws times weights that are looked at: what bounds the memory where every coordinate has its own."""
 
 NUM_DRAWS, FEW_DRAWS, FEW_FROM = 65536, 8192, 101
 """Draws that are weighed: fewer from so many dimensions on, where each costs more than it tells."""
@@ -58,29 +63,29 @@ def weigh(
 
 @eqx.filter_jit
 def repair_weights(
-    key: Key[Array, ""], target: Target, latent: NormalMixture, network: Any, num_steps: int = 10
-) -> NormalMixture:
+    key: Key[Array, ""], target: Target, latent: Mixture, network: Any, num_steps: int = 10
+) -> Mixture:
     """Return the latent with its component weights re-estimated, or as it was if they cannot be trusted.
 
     Expectation-maximisation on the weights alone: `w_c <- sum_i iw_i r_c(z_i)`, less what the draws of the
     latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right,
-    that is nearly all of the noise.
+    that is nearly all of the noise. Of coordinates that are mixtures on their own, each has its weights.
     """
-    z = latent.sample(key, _enough(target.dim))
+    z = latent.sample(key, min(_enough(target.dim), MAX_ENTRIES // latent.weights.size))
     w = log_weights(target, latent, network, z)
     # A handful of wild draws must not decide: weights are capped at e^5 times the median.
     share = jax.nn.softmax(jnp.minimum(w, jnp.median(w) + 5.0))
     logs = jax.lax.map(latent.component_log_densities, z, batch_size=4096) - jnp.log(latent.weights)
 
     def responsibilities(weights):
-        return jax.nn.softmax(logs + jnp.log(weights), axis=1)
+        return jax.nn.softmax(logs + jnp.log(weights), axis=-1)
 
     chance = jnp.mean(responsibilities(latent.weights), axis=0) - latent.weights
 
     def body(_, weights):
-        new = jnp.maximum(share @ responsibilities(weights) - chance, 1e-3 * weights)
-        return new / jnp.sum(new)
+        new = jnp.maximum(jnp.tensordot(share, responsibilities(weights), 1) - chance, 1e-3 * weights)
+        return new / jnp.sum(new, axis=-1, keepdims=True)
 
     weights = jax.lax.fori_loop(0, num_steps, body, latent.weights)
     good = (effective_share(w) > TRUST_FROM) & jnp.all(jnp.isfinite(weights))
-    return NormalMixture(jnp.where(good, weights, latent.weights), latent.means, latent.choleskys)
+    return eqx.tree_at(lambda law: law.weights, latent, jnp.where(good, weights, latent.weights))
