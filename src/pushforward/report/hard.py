@@ -17,7 +17,7 @@ METHODS = ("default", "mixture", "smc", "nuts", "flow")
 INTRO = (
     "Targets that plain training fails on: forty far modes in 2 and 50 dimensions, funnels, 65,536 wells, "
     "a Gaussian in 1,000 dimensions, posteriors of logistic regressions, a lattice field and particles. "
-    "One call of `fit` with no settings serves all of them. Beside it, in the same run: the particles "
+    'One call, `fit(key, target, budget="5m")`, serves all of them. Beside it, in one run: the particles '
     "inside the fit (`smc`) and the mixture of normals fitted to them, which show what each stage adds; "
     "and NUTS and a coupling flow trained by reverse KL, both stopped at the seconds that the fit took, "
     "compilation included where the table of seconds does not say otherwise. "
