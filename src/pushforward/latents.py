@@ -247,3 +247,7 @@ def _part(weights: Float[Array, " k"], u: Float[Array, ""]) -> tuple[Int[Array, 
 
 
 _parts = jax.vmap(_part)
+
+
+Mixture = NormalMixture | IndependentMixtures
+"""What can stand for a teacher's draws, and be the latent law of a sampler."""

@@ -1,7 +1,6 @@
 """`check_target`: what is known of a log density before any training, as a table a person can read."""
 
 import io
-import time
 from dataclasses import dataclass
 
 import jax
@@ -22,7 +21,7 @@ from pushforward.training.preflight import (
     check_values,
     trial_points,
 )
-from pushforward.training.probing import ROWS, check_gradient, evaluate
+from pushforward.training.probing import ROWS, check_gradient, evaluate, seconds_a_look
 from pushforward.training.rays import NOT_FALLING, find_escapes
 from pushforward.training.scout import scout
 
@@ -175,12 +174,7 @@ def _proper(rng: np.random.Generator, target: Target, scores: np.ndarray) -> Lin
 
 
 def _cost(target: Target, x: np.ndarray) -> Line:
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        evaluate(target, x)
-        seconds.append(time.perf_counter() - started)
-    each = min(seconds) / ROWS
+    each = seconds_a_look(target, x)
     words = f"{1e6 * each:.3g} microseconds a point for value and gradient, {ROWS} at once"
     return Line("cost", CAUTION if each > 0.01 else GOOD, words)
 

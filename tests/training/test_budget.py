@@ -36,7 +36,7 @@ def test_rounds_end_before_they_would_overrun(monkeypatch):
 
 
 def test_little_time_means_few_particles(monkeypatch):
-    monkeypatch.setattr(budget, "_seconds_a_look", lambda target: 1e-6)
+    monkeypatch.setattr(budget, "seconds_a_look", lambda target, points: 1e-6)
     numbers = [Budget(0.0, seconds, plans=True).particles(gmm40()) for seconds in (0.01, 3.0, 1000.0)]
     assert numbers == [FEWEST_PARTICLES, 1024, 32768]
 

@@ -10,10 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.training.loop import nothing, run_piece
+from pushforward.training.probing import ROWS, seconds_a_look
+from pushforward.training.recall import FEWEST_PARTICLES
 from pushforward.training.teacher import particles_for
 
 TEACHER, TRAINING = 0.6, 0.95
@@ -22,11 +25,9 @@ TEACHER, TRAINING = 0.6, 0.95
 A_ROUND, ROUNDS = 300, 3
 """Looks at the target that a particle takes in a round, about; and rounds there should be time for."""
 
-FEWEST_PARTICLES, FEWEST_STEPS = 512, 50
+FEWEST_STEPS, TRIALS = 50, 3
 LONGER = 4
 """How many times its usual number of steps a fit may take where there is time."""
-
-TIMED, TRIALS = 512, 3
 
 
 class Budget(NamedTuple):
@@ -44,7 +45,9 @@ class Budget(NamedTuple):
         """Return how many particles there is time for; `None`: as many as the teacher wants."""
         if not self.plans:
             return None
-        affordable = TEACHER * self.seconds / (ROUNDS * A_ROUND * _seconds_a_look(target))
+        affordable = (
+            TEACHER * self.seconds / (ROUNDS * A_ROUND * seconds_a_look(target, np.zeros((ROWS, target.dim))))
+        )
         return min(particles_for(target), 2 ** int(math.log2(max(affordable, FEWEST_PARTICLES))))
 
     def another_round(self, last: float) -> bool:
@@ -70,16 +73,3 @@ class Budget(NamedTuple):
         # The schedule is part of the program, which is compiled once more for another number of steps.
         left = self.until(TRAINING) - time.monotonic() - compiling
         return int(min(max(left / each, FEWEST_STEPS), LONGER * usual))
-
-
-def _seconds_a_look(target: Target) -> float:
-    """Return the seconds that the log density and its gradient take at one point of many."""
-    x = jnp.ones((TIMED, target.dim)) * jnp.linspace(-1.0, 1.0, TIMED)[:, None]
-    look = jax.jit(jax.vmap(jax.value_and_grad(target.log_density)))
-    jax.block_until_ready(look(x))
-    seconds = []
-    for _ in range(TRIALS):
-        started = time.monotonic()
-        jax.block_until_ready(look(x))
-        seconds.append(time.monotonic() - started)
-    return max(min(seconds), 1e-7) / TIMED

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
-from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import Coupled
 from pushforward.training.affine import frame_from_draws
 from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_log_density
@@ -27,10 +27,6 @@ TOLERANCE = 0.001
 WIDEN = 1.25
 """Starts are wider than what was seen: importance weights forgive excess and never lack. In many
 coordinates there is less of it, since what it costs is a power of their number."""
-
-
-Mixture = NormalMixture | IndependentMixtures
-"""What can stand for a teacher's draws, and be the latent law of a sampler."""
 
 
 class Lesson(NamedTuple):

@@ -9,8 +9,9 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
+from pushforward.latents import Mixture
 from pushforward.training.affine import frame_from_draws
-from pushforward.training.lesson import Lesson, Mixture, mixture_of, row_of, split, standard, widened
+from pushforward.training.lesson import Lesson, mixture_of, row_of, split, standard, widened
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
 from pushforward.training.smc import efficiency_of, teach
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from pushforward.base import Algorithm, Target
 from pushforward.failures import came_from_running
 from pushforward.frame import Frame, InFrame
-from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.latents import Mixture
 from pushforward.networks import untouched
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
@@ -135,11 +135,12 @@ class Work:
     def _plan(self) -> None:
         """Choose the number of steps by the clock, and build anew for it."""
         assert self.parts is not None
-        state = self.crew.place(alternating(self.parts).init(self.key_train))
-        algorithm = self._in_tiles(self.parts.tiles)
-        number = self.budget.steps(self.key_train, algorithm, state, self.settings.num_steps)
-        self.settings = self.settings.replace(num_steps=number)
-        self.build()
+        with self._phase("plan") as found:
+            state = self.crew.place(alternating(self.parts).init(self.key_train))
+            algorithm = self._in_tiles(self.parts.tiles)
+            found["steps"] = self.budget.steps(self.key_train, algorithm, state, self.settings.num_steps)
+            self.settings = self.settings.replace(num_steps=found["steps"])
+            self.build()
 
     def train(self, monitor: Callable[[State], Row] | None = None, num_rows: int = LOG_ROWS) -> None:
         """Train the network, step by step; `monitor` looks at it `num_rows` times."""
@@ -238,7 +239,7 @@ class Work:
                 if bool(after < before):
                     network = parts.network
                     self.result = self.result._replace(state=alternating(parts).init(self.key_train))
-            if isinstance(parts.latent, NormalMixture | IndependentMixtures):
+            if isinstance(parts.latent, Mixture):
                 latent = repair_weights(key_weights, parts.target, parts.latent, network)
                 parts = eqx.tree_at(lambda p: p.latent, parts, latent)
             weighing = weigh(key_weigh, parts.target, parts.latent, network)

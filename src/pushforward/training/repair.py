@@ -9,11 +9,9 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.latents import IndependentMixtures, Latent, NormalMixture
+from pushforward.latents import Latent, Mixture
 from pushforward.objectives.exact_kl import value_and_log_det
 from pushforward.training.path import effective_share
-
-Mixture = NormalMixture | IndependentMixtures
 
 MAX_ENTRIES = 2**24
 """Draws times weights that are looked at: what bounds the memory where every coordinate has its own."""

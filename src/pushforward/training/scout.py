@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.one_by_one import OneByOne
+from pushforward.training.probing import evaluate
 
 NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
 """Walks; and fewer from so many dimensions on, where each is dear and hills are seldom many."""
@@ -142,27 +143,15 @@ def _polished(
     Steps coordinate by coordinate are slow where coordinates depend on each other, and walks that stop at
     different places of one hill look like many.
     """
-    slopes = _looks(target, points)[1]
+    slopes = evaluate(target, points)[1]
     for _ in range(NEWTON_STEPS):
         step = np.einsum("kij,kj->ki", choleskys, np.einsum("kji,kj->ki", choleskys, slopes))
         new = points + np.nan_to_num(step)
-        found, there = _looks(target, new)
+        found, there = evaluate(target, new)
         better = (found >= values) & np.isfinite(there).all(axis=1)
         points, values = np.where(better[:, None], new, points), np.where(better, found, values)
         slopes = np.where(better[:, None], there, slopes)
     return points, values
-
-
-def _looks(target: Target, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    values, slopes = _values_and_slopes(target, jnp.asarray(points, float))
-    return np.asarray(values, np.float64), np.asarray(slopes, np.float64)
-
-
-@eqx.filter_jit
-def _values_and_slopes(
-    target: Target, x: Float[Array, "k dim"]
-) -> tuple[Float[Array, " k"], Float[Array, "k dim"]]:
-    return jax.vmap(jax.value_and_grad(target.log_density))(x)
 
 
 def _first_of_each(points: np.ndarray, choleskys: np.ndarray, values: np.ndarray) -> list[int]:
