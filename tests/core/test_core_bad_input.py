@@ -218,6 +218,12 @@ def test_parts_that_need_the_teacher():
         pf.Settings(forward_weight=1.0, frame="identity")
 
 
+@pytest.mark.parametrize("number", [6, 7, 10, 31])
+def test_what_rises_for_long_towards_its_mass_is_not_improper(number):
+    # Bent and with long tails, shifted to thousands of its scales: at the origin it rises along some axes.
+    check_target(jax.random.key(number), pf.targets.random_target(number))
+
+
 def test_a_prior_that_overflows_far_out_is_not_improper():
     # The log density of an inverse gamma's logarithm is -2 y - e^-y; far out 1 / e^y overflows.
     def overflowing(x):

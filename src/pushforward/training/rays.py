@@ -2,13 +2,19 @@
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
+from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.training.probing import evaluate
+from pushforward.training.scout import far_starts, uphill
 
 RADII = np.array([3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8])
 MAX_AXES, NUM_GENERIC, NUM_STARTS = 64, 8, 2
+WALKS, SUMMITS, WALK_STEPS = 64, 2, 300
+"""Uphill walks that are to confirm a suspicion, how many of the highest count, and their length."""
+
 NOT_FALLING = -0.05
 """Slopes of `log q` against `log r` above this do not fall. An integral along a line needs one below -1."""
 
@@ -29,19 +35,38 @@ def find_escapes(
 
     Tried are the axes both ways, a few directions at random, and those in which no score ever pointed: sums
     and differences that the density does not depend on. What is -inf far out falls; what is NaN is cut off.
+    Far from its mass a proper density may rise for long, so what is suspected near the origin must also
+    hold from the highest places that uphill walks reach.
     """
-    ways = _directions(rng, target, scores)
-    starts = rng.normal(size=(NUM_STARTS, target.dim))
+    found = _along(
+        target, _directions(rng, target, scores), rng.normal(size=(NUM_STARTS, target.dim)), slowest
+    )
+    if not found:
+        return []
+    summits = _summits(jax.random.key(rng.integers(2**31)), target)
+    still = _along(target, [(escape.direction, escape.words) for escape in found], summits, slowest)
+    confirmed = {escape.words for escape in still}
+    return [escape for escape in found if escape.words in confirmed]
+
+
+def _along(
+    target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarray, slowest: float
+) -> list[Escape]:
+    """Return the ways that fall no faster than `slowest` from every start."""
     directions = np.stack([direction for direction, _ in ways])
     points = starts[:, None, None] + RADII[:, None] * directions[:, None]
     values = evaluate(target, points.reshape(-1, target.dim))[0]
-    values = values.reshape(NUM_STARTS, len(ways), len(RADII)).astype(np.float64)
-    found = []
-    for number, (direction, words) in enumerate(ways):
-        slope = min(_slope(values[start, number]) for start in range(NUM_STARTS))
-        if slope > slowest:
-            found.append(Escape(direction, words, slope))
-    return found
+    values = values.reshape(len(starts), len(ways), len(RADII)).astype(np.float64)
+    slopes = [min(_slope(line) for line in values[:, number]) for number in range(len(ways))]
+    return [Escape(*way, slope) for way, slope in zip(ways, slopes, strict=True) if slope > slowest]
+
+
+def _summits(key: Key[Array, ""], target: Target) -> Float[np.ndarray, "n dim"]:
+    """Return the highest places found; those of an improper density are as far out as the walks could go."""
+    x, value, _ = (
+        np.asarray(each) for each in uphill(target, *far_starts(key, WALKS, target.dim), WALK_STEPS)
+    )
+    return x[np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[:SUMMITS]]
 
 
 def _slope(values: np.ndarray) -> float:
