@@ -27,7 +27,7 @@ def study(
     name: Annotated[
         str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype, hard, models, ebm.")
     ],
-    preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (an hour), paper (a GPU).")] = "cpu",
+    preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (hours), paper (a GPU).")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever is there.")] = False,
     targets: Annotated[str, typer.Option(help="Only these targets, with commas between.")] = "",

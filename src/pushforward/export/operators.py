@@ -9,7 +9,7 @@ import numpy as np
 from pushforward.export.graph import Graph
 from pushforward.frame import Frame
 from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
-from pushforward.networks.coupled import kept
+from pushforward.networks.coupled import LEAST, MOST, kept
 from pushforward.networks.modulated import MAX_LOG_STRETCH
 
 
@@ -68,7 +68,8 @@ def add_mlp(graph: Graph, net: MLP, x: str) -> str:
 
 def add_modulated(graph: Graph, network: Modulated, z: str) -> str:
     """Add `z exp(3 tanh(s / 3)) + a`, with `[s, a]` the network of `z`."""
-    return _stretched(graph, z, add_mlp(graph, network.net, z), np.ones(network.in_size))
+    both = add_mlp(graph, network.net, z)
+    return _stretched(graph, z, both, np.ones(network.in_size), graph.constant(MAX_LOG_STRETCH))
 
 
 def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
@@ -76,15 +77,18 @@ def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
     for index, net in enumerate(network.nets):
         mask = kept(index, network.in_size)
         seen = graph.add("Mul", z, graph.constant(mask, "kept"))
-        z = _stretched(graph, z, add_mlp(graph, net, seen), 1.0 - mask)
+        both = add_mlp(graph, net, seen)
+        up = graph.add("Greater", graph.columns(both, 0, network.in_size), graph.constant(0.0))
+        bound = graph.add("Where", up, graph.constant(MOST), graph.constant(LEAST))
+        z = _stretched(graph, z, both, 1.0 - mask, bound)
     return z
 
 
-def _stretched(graph: Graph, z: str, both: str, moved: np.ndarray) -> str:
-    dim, most = len(moved), graph.constant(MAX_LOG_STRETCH)
-    bent = graph.add("Tanh", graph.add("Div", graph.columns(both, 0, dim), most))
-    stretch = graph.add("Mul", bent, graph.constant(MAX_LOG_STRETCH * moved, "moved"))
-    shift = graph.add("Mul", graph.columns(both, dim, 2 * dim), graph.constant(moved, "moved"))
+def _stretched(graph: Graph, z: str, both: str, moved: np.ndarray, bound: str) -> str:
+    dim, moving = len(moved), graph.constant(moved, "moved")
+    bent = graph.add("Tanh", graph.add("Div", graph.columns(both, 0, dim), bound))
+    stretch = graph.add("Mul", graph.add("Mul", bent, bound), moving)
+    shift = graph.add("Mul", graph.columns(both, dim, 2 * dim), moving)
     return graph.add("Add", graph.add("Mul", z, graph.add("Exp", stretch)), shift)
 
 

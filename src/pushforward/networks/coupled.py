@@ -9,7 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
-from pushforward.networks.modulated import MAX_LOG_STRETCH
+
+MOST, LEAST = 3.0, 8.0
+"""Bounds of the log by which one layer stretches, and shrinks. The neck of a funnel asks for a factor of 400,
+and some coordinates follow another in one layer only; what stretches as much throws a few draws far away."""
 
 
 def kept(layer: int, dim: int) -> Float[np.ndarray, " dim"]:
@@ -28,10 +31,11 @@ def num_layers(dim: int) -> int:
 
 
 class Coupled(eqx.Module):
-    """Layers `u_m <- u_m exp(3 tanh(s / 3)) + a`: some coordinates moved, as the others (kept) say.
+    """Layers `u_m <- u_m exp(b(s)) + a`: some coordinates moved, as the others (kept) say.
 
-    `[s, a]` is an MLP of the kept coordinates, its last layer zero at the start: the map begins as the
-    identity. Its inverse and its determinant cost as much as the map itself, in any dimension.
+    `b(s)` is near `s` and bounded: `3 tanh(s / 3)` above zero, `8 tanh(s / 8)` below. `[s, a]` is an MLP of
+    the kept coordinates, its last layer zero at the start: the map begins as the identity. Its inverse and
+    its determinant cost as much as the map itself, in any dimension.
     """
 
     nets: tuple[MLP, ...]
@@ -57,7 +61,7 @@ class Coupled(eqx.Module):
         """Return the log stretch and the shift of all coordinates: both zero for those that are kept."""
         mask = jnp.asarray(kept(index, self.in_size), u.dtype)
         stretch, shift = jnp.split(self.nets[index](u * mask), 2)
-        return (1.0 - mask) * MAX_LOG_STRETCH * jnp.tanh(stretch / MAX_LOG_STRETCH), (1.0 - mask) * shift
+        return (1.0 - mask) * _bounded(stretch), (1.0 - mask) * shift
 
     def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
         """Map one latent."""
@@ -78,6 +82,10 @@ class Coupled(eqx.Module):
             stretch, shift = self._layer(index, z)
             z, log_det = (z - shift) * jnp.exp(-stretch), log_det + jnp.sum(stretch)
         return z, log_det
+
+
+def _bounded(s: Float[Array, " dim"]) -> Float[Array, " dim"]:
+    return jnp.where(s > 0, MOST * jnp.tanh(s / MOST), LEAST * jnp.tanh(s / LEAST))
 
 
 def coupled(

@@ -196,5 +196,5 @@ def _nets(cells: Cells) -> Table:
         "Networks and the steps of their training",
         ("network", "parameters", "steps"),
         tuple(rows),
-        "The preset's numbers of steps are small, for a few cores and an hour; the preset `long` has more.",
+        "Steps for one core and an afternoon; the paper takes a hundred thousand and more.",
     )

@@ -7,8 +7,8 @@ import numpy as np
 from pushforward.runtime.activations import activation as find_activation
 from pushforward.runtime.products import multiply, piece_rows
 
-MAX_LOG_STRETCH = 3.0
-"""As in `pushforward.networks.modulated`."""
+MAX_LOG_STRETCH, MOST, LEAST = 3.0, 3.0, 8.0
+"""As in `pushforward.networks.modulated` and `pushforward.networks.coupled`."""
 
 
 class Scratch:
@@ -99,7 +99,7 @@ class Modulated:
 
 
 class Coupled:
-    """Layers `u_m <- u_m exp(3 tanh(s / 3)) + a`, `[s, a]` an MLP of the coordinates that a layer keeps."""
+    """Layers `u_m <- u_m exp(b(s)) + a`, `b` bounded, `[s, a]` an MLP of what a layer keeps."""
 
     def __init__(self, nets: tuple[MLP, ...]):
         dim = nets[0].in_size if nets else 0
@@ -127,7 +127,9 @@ class Coupled:
             np.copyto(seen, out)
             seen[:, moved] = 0.0
             net(seen, both, scratch)
-            stretch = np.tanh(both[:, : self.in_size][:, moved] / MAX_LOG_STRETCH) * MAX_LOG_STRETCH
+            stretch = both[:, : self.in_size][:, moved]
+            bound = np.where(stretch > 0, stretch.dtype.type(MOST), stretch.dtype.type(LEAST))
+            stretch = np.tanh(stretch / bound) * bound
             out[:, moved] = out[:, moved] * np.exp(stretch) + both[:, self.in_size :][:, moved]
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.one_by_one import OneByOne
-from pushforward.training.probing import evaluate
+from pushforward.training.newton import hessians, to_the_top
 
 NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
 """Walks; and fewer from so many dimensions on, where each is dear and hills are seldom many."""
@@ -25,8 +24,12 @@ RADII = (1e-2, 1e4)
 MAX_MODES = 64
 GROW, SHRINK = 1.3, 0.5
 
-POLISHED_FROM, NEWTON_STEPS, SAME_HILL = 4, 5, 0.1
-"""Dimensions from which on walks end by Newton's steps, and when two of them are on one hill."""
+POLISHED_FROM, SAME_HILL = 4, 0.5
+"""Dimensions from which on walks end by Newton's steps; two within so many deviations are on one hill."""
+
+HOPS, HOP_STEPS, HOP_DEVIATIONS = 3, 150, (2.0, 30.0)
+"""Rounds of walks that begin around the peaks found so far, their length, and how far off they begin. From
+afar a narrow hill is hidden behind a wide one, however high it is."""
 
 
 class Peaks(NamedTuple):
@@ -67,13 +70,6 @@ def uphill(
     return x, value, steps
 
 
-@eqx.filter_jit
-def _curvature(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
-    if isinstance(target, OneByOne):
-        return jax.lax.map(target.hessian, x)
-    return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
-
-
 def scout(
     key: Key[Array, ""], target: Target, *, num_starts: int | None = None, num_steps: int = 300
 ) -> Peaks:
@@ -85,6 +81,14 @@ def scout(
             f"`target`: the log density of {target.name!r} was not finite at any of {num_starts} starts "
             f"between {RADII[0]:g} and {RADII[1]:g} from the origin. Check its support, or shift it."
         )
+    if target.dim >= POLISHED_FROM:
+        for i in range(HOPS):
+            known = len(peaks.points)
+            starts = near_starts(jax.random.fold_in(key, i), num_starts, peaks)
+            more = climb(target, *starts, num_steps=HOP_STEPS)
+            peaks = peaks if more is None else _joined(peaks, more)
+            if len(peaks.points) == known:
+                break
     return peaks
 
 
@@ -98,8 +102,23 @@ def far_starts(
     return radius * jax.random.normal(key_direction, (num_starts, dim)), 0.1 * radius
 
 
+def near_starts(
+    key: Key[Array, ""], num_starts: int, peaks: Peaks
+) -> tuple[Float[Array, "n dim"], Float[Array, "n dim"]]:
+    """Return points around peaks, some deviations off, and first steps of a tenth of the way."""
+    key_peak, key_direction, key_radius = jax.random.split(key, 3)
+    k, dim = peaks.points.shape
+    which = jax.random.randint(key_peak, (num_starts,), 0, k)
+    factors = jnp.asarray(peaks.choleskys, float)[which]
+    low, high = np.log(HOP_DEVIATIONS)
+    radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
+    away = jnp.einsum("nij,nj->ni", factors, jax.random.normal(key_direction, (num_starts, dim)))
+    step = 0.1 * radius * jnp.linalg.norm(factors, axis=2)
+    return jnp.asarray(peaks.points, float)[which] + radius * away, step
+
+
 def climb(
-    target: Target, starts: Float[Array, "n dim"], step: Float[Array, "n 1"], *, num_steps: int = 300
+    target: Target, starts: Float[Array, "n dim"], step: Float[Array, "n #dim"], *, num_steps: int = 300
 ) -> Peaks | None:
     """Return the peaks above `starts`, with first steps of that length; `None` if no start is usable."""
     x, value, _ = (np.asarray(a, np.float64) for a in uphill(target, starts, step, num_steps))
@@ -126,36 +145,29 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
     points, value = x[kept], value[kept]
     choleskys = curvature_scales(target, points, spread)
     if dim >= POLISHED_FROM:
-        points, value = _polished(target, points, choleskys, value)
-        apart = _first_of_each(points, choleskys, value)
-        points, value = points[apart], value[apart]
+        points, value = to_the_top(target, points, value)
         choleskys = curvature_scales(target, points, spread)
-    mass = value + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
-    near = mass > mass.max() - 20.0 - dim
-    return Peaks(points[near], choleskys[near], value[near])
+        apart = _first_of_each(points, choleskys, value)
+        points, value, choleskys = points[apart], value[apart], choleskys[apart]
+    return _that_matter(Peaks(points, choleskys, value))
 
 
-def _polished(
-    target: Target, points: np.ndarray, choleskys: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Take Newton's steps to the top, each point as far as they lead upwards.
+def _that_matter(peaks: Peaks) -> Peaks:
+    """Leave out hills whose Laplace mass is next to nothing."""
+    mass = peaks.log_densities + np.log(np.diagonal(peaks.choleskys, axis1=1, axis2=2)).sum(1)
+    near = mass > mass.max() - 20.0 - peaks.points.shape[1]
+    return Peaks(*(each[near] for each in peaks))
 
-    Steps coordinate by coordinate are slow where coordinates depend on each other, and walks that stop at
-    different places of one hill look like many.
-    """
-    slopes = evaluate(target, points)[1]
-    for _ in range(NEWTON_STEPS):
-        step = np.einsum("kij,kj->ki", choleskys, np.einsum("kji,kj->ki", choleskys, slopes))
-        new = points + np.nan_to_num(step)
-        found, there = evaluate(target, new)
-        better = (found >= values) & np.isfinite(there).all(axis=1)
-        points, values = np.where(better[:, None], new, points), np.where(better, found, values)
-        slopes = np.where(better[:, None], there, slopes)
-    return points, values
+
+def _joined(peaks: Peaks, more: Peaks) -> Peaks:
+    """Return the hills of both, the highest first, each once."""
+    both = Peaks(*(np.concatenate(each) for each in zip(peaks, more, strict=True)))
+    kept = _first_of_each(both.points, both.choleskys, both.log_densities)[:MAX_MODES]
+    return _that_matter(Peaks(*(each[kept] for each in both)))
 
 
 def _first_of_each(points: np.ndarray, choleskys: np.ndarray, values: np.ndarray) -> list[int]:
-    """Return the highest point of each hill: those within a tenth of a deviation of it are the same."""
+    """Return the highest point of each hill: those within half a deviation of it are the same."""
     kept: list[int] = []
     for i in np.argsort(-values):
         apart = [np.linalg.solve(choleskys[j], points[i] - points[j]) for j in kept]
@@ -166,9 +178,9 @@ def _first_of_each(points: np.ndarray, choleskys: np.ndarray, values: np.ndarray
 
 def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:
     """Return at each point a factor of the inverse curvature; `spread`: how far apart points lie."""
-    hessians = np.asarray(_curvature(target, jnp.asarray(points)), np.float64)
+    found = np.asarray(hessians(target, jnp.asarray(points)), np.float64)
     apart = np.std(points, axis=0) + 1e-12 if spread is None else spread
-    return np.stack([_scale(h, apart) for h in hessians])
+    return np.stack([_scale(h, apart) for h in found])
 
 
 def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:

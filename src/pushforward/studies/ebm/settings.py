@@ -66,12 +66,12 @@ class Settings:
     energy: str = "distance"
     energy_widths: tuple[int, ...] = (16, 48, 96)
     residual_base: int = 64
-    energy_steps: int = 1225
+    energy_steps: int = 7000
     energy_batch: int = 64
     energy_rate: float = 1.5e-3
 
     evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
-    row_images: int = 320
+    row_images: int = 2048
     langevin_batch: int = 64
     mixing: float = 4.6
 
@@ -79,20 +79,20 @@ class Settings:
     generator: str = "small"
     latent: int = 128
     generator_widths: tuple[int, int, int] = (128, 56, 28)
-    teacher_images: int = 1024
-    teacher_evaluations: int = 50
-    start_steps: int = 1000
-    match_steps: int = 120
-    sampler_steps: int = 250
-    sampler_batch: int = 32
+    teacher_images: int = 4096
+    teacher_evaluations: int = 100
+    start_steps: int = 2000
+    match_steps: int = 300
+    sampler_steps: int = 7000
+    sampler_batch: int = 64
     score_steps: int = 2
-    sampler_rate: float = 4e-4
+    sampler_rate: float = 3e-4
     score_rate: float = 1e-3
     pull: float = 1.0
-    pull_steps: int = 400
-    average: float = 0.995
-    fisher_steps: int = 120
-    plain_steps: int = 200
+    pull_steps: int = 3500
+    average: float = 0.998
+    fisher_steps: int = 1500
+    plain_steps: int = 500
     recipe: str = "warm"
 
     judge_images: int = 5000
@@ -144,11 +144,6 @@ PRESETS: dict[str, Settings] = {
         speed_batches=(8,),
     ),
     "cpu": Settings(preset="cpu"),
-    "long": Settings(
-        preset="long", energy_steps=15_000, row_images=5000, teacher_images=6144, start_steps=3000,
-        match_steps=300, sampler_steps=8000, sampler_batch=64, sampler_rate=2e-4, pull_steps=4000,
-        fisher_steps=1000, plain_steps=2000, average=0.998,
-    ),
     "paper": Settings(
         preset="paper", classifier="wide", energy="residual", generator="paper", samplers=("kl", "fisher"),
         classifier_steps=23_400, energy_steps=200_000, energy_batch=128, energy_rate=1e-3,
@@ -157,5 +152,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` under an hour of one core; `long` about four hours of
-one core by the times above; `paper` wants a GPU."""
+"""`smoke` takes seconds, on made images; `cpu` about two and a half hours of one core, no stage more than
+one; `paper` wants a GPU."""

@@ -41,7 +41,7 @@ class Settings:
     max_steps: int | None = None
 
     pair_n: int = 10_000
-    pairs: int = 6
+    pairs: int = 20
     floor_pairs: int = 20
     moment_n: int = 100_000
     evidence_n: int = 4096

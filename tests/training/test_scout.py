@@ -1,0 +1,52 @@
+"""Where walks uphill end: at the top of bent ridges, and on every hill."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pushforward.base import Target
+from pushforward.targets import random_target
+from pushforward.training.newton import to_the_top
+from pushforward.training.scout import scout
+
+pytestmark = pytest.mark.quick_compilation
+
+
+@pytest.fixture(scope="module")
+def bent():
+    # Eight dimensions, bent in pairs, scales from 0.007 to 32, shifted by up to 9,000 of them.
+    return random_target(10)
+
+
+def test_walks_along_a_bent_ridge_reach_its_top(bent):
+    peaks = scout(jax.random.key(1), bent)
+    best_of_many = float(jnp.max(jax.vmap(bent.log_density)(bent.sample(jax.random.key(0), 20_000))))
+    assert peaks.log_densities[0] > best_of_many
+
+
+def test_hills_hidden_behind_wider_ones_are_found():
+    target = random_target(11)
+    peaks = scout(jax.random.key(1), target)
+    u = (peaks.points - np.asarray(target.centre)) / np.asarray(target.scale)
+    y = np.arcsinh(np.asarray(target.tails) * u) / np.asarray(target.tails)
+    origins = np.asarray(jax.vmap(lambda point: target._bent(point, -1.0))(jnp.asarray(y, float)))
+    # Where peaks come from in the mixture, whose components are five deviations apart.
+    apart = np.linalg.norm(origins[:, None] - np.asarray(target.base.means), axis=2)
+    assert (apart.min(axis=0) < 1.0).all()
+
+
+def test_newtons_steps_go_up_where_the_curvature_has_the_wrong_sign():
+    # Two wells; at 0.3 the log density is curved upwards, and a plain step would go down to the saddle.
+    target = Target.from_log_density(lambda x: -((x[0] ** 2 - 4.0) ** 2) - 1e6 * (x[1] - 0.1) ** 2, dim=2)
+    points, values = to_the_top(target, np.array([[0.3, 0.0], [-0.3, 1.0]]), np.array([-1e9, -1e9]))
+    assert np.abs(points - [[2.0, 0.1], [-2.0, 0.1]]).max() < 0.02
+    assert values.min() > -0.01
+
+
+def test_points_without_a_slope_stay():
+    target = Target.from_log_density(lambda x: jnp.where(x[0] > 0, jnp.log(x[0]) - x[0], jnp.nan), dim=1)
+    points, values = to_the_top(target, np.array([[-1.0], [3.0]]), np.array([-np.inf, -1.9]))
+    assert points[0] == -1.0
+    assert abs(points[1] - 1.0) < 0.2
+    assert values[1] > -1.02
