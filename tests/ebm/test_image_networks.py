@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pushforward.networks.images import (
-    DistanceScore,
+    correction,
     distance_energy,
     generator,
     paper_generator,
@@ -65,7 +65,7 @@ def test_a_generator_needs_sides_that_can_be_halved_three_times():
 
 
 def test_a_frozen_denoiser_gives_a_cone():
-    """With `D` constant, `f = sqrt(d) sqrt(|x - c|^2 + 1)`, whose gradient is minus the score net's output."""
+    """With `D` constant, `f = sqrt(d) sqrt(|x - c|^2 + 1)`; a correction starts at zero."""
     energy = distance_energy(KEY, (2,))
     zero = jax.tree.map(jnp.zeros_like, energy)
     target = ImageEnergy(zero, (4, 4), 0.5)
@@ -74,15 +74,23 @@ def test_a_frozen_denoiser_gives_a_cone():
     def everything(x):
         flat, two = x.reshape(-1), jnp.asarray(2.0)
         noisy, other = target.noisy_score(flat, two), target.at(2.0).score(flat)
-        fitted = DistanceScore(zero.denoiser)(x)
-        return zero(x), jax.grad(zero)(x), fitted, target.score(flat), noisy, other, target.denoise(flat, two)
+        nothing = correction(energy.denoiser)(x)
+        return (
+            zero(x),
+            jax.grad(zero)(x),
+            nothing,
+            target.score(flat),
+            noisy,
+            other,
+            target.denoise(flat, two),
+        )
 
     x = np.random.default_rng(0).normal(size=(4, 4, 1)).astype(np.float32)
-    value, slope, fitted, score, noisy, other, clean = map(np.asarray, everything(x))
+    value, slope, nothing, score, noisy, other, clean = map(np.asarray, everything(x))
     away = x - 0.13
     assert value == pytest.approx(4 * np.sqrt(np.sum(away**2) + 1), rel=1e-5)
     np.testing.assert_allclose(slope, 4 * away / np.sqrt(np.sum(away**2) + 1), rtol=1e-4)
-    np.testing.assert_allclose(fitted, -slope, rtol=1e-5)
+    np.testing.assert_allclose(nothing, 0.0, atol=1e-6)
     np.testing.assert_allclose(score, -slope.reshape(-1) / 0.5, rtol=1e-5)
     np.testing.assert_allclose(noisy, -slope.reshape(-1) / 2.0, rtol=1e-5)
     np.testing.assert_allclose(other, noisy, rtol=1e-5)

@@ -12,7 +12,8 @@ from pushforward.networks.images.generators import Generator as Generator
 from pushforward.networks.images.generators import PaperGenerator as PaperGenerator
 from pushforward.networks.images.generators import generator as generator
 from pushforward.networks.images.generators import paper_generator as paper_generator
-from pushforward.networks.images.scores import DistanceScore as DistanceScore
+from pushforward.networks.images.scores import Correction as Correction
 from pushforward.networks.images.scores import PlainScore as PlainScore
+from pushforward.networks.images.scores import correction as correction
 from pushforward.networks.images.unet import UNet as UNet
 from pushforward.networks.images.unet import unet as unet

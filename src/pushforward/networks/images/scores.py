@@ -4,22 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pushforward.networks.images.unet import UNet
-
-
-class DistanceScore(eqx.Module):
-    """`S(x) = -sqrt(d) (x - D(x)) / sqrt(|x - D(x)|^2 + 1)`: to the clean image, of length `sqrt(d)`.
-
-    The gradient of a `DistanceEnergy` but for the term that goes through `D`; so it can start from one, and
-    costs one pass where that gradient costs two.
-    """
-
-    denoiser: UNet
-
-    def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
-        """Return `S(x)`, the score times the noise level."""
-        away = x - self.denoiser(x)
-        return -jnp.sqrt(float(x.size)) * away / jnp.sqrt(jnp.sum(away**2) + 1.0)
+from pushforward.networks.images.unet import CENTRE, UNet
 
 
 class PlainScore(eqx.Module):
@@ -30,3 +15,28 @@ class PlainScore(eqx.Module):
     def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
         """Return `S(x)`, the score times the noise level."""
         return self.net(x)
+
+
+class Correction(eqx.Module):
+    """What a sampler's score is more than the energy's own: `S(x) = -grad f(x) + C(x)`.
+
+    The two scores differ by much less than either is long, and their difference is all that moves a sampler.
+    A net that learns the whole of `S` has errors larger than that.
+    """
+
+    net: UNet
+
+    def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
+        """Return `C(x)`, the difference of the scores times the noise level."""
+        return self.net(x) - CENTRE
+
+
+def correction(denoiser: UNet) -> Correction:
+    """Return a correction that is zero, with all but the last layer of a denoiser: the energy's own."""
+    head = denoiser.head
+    arrays = lambda net: (net.head.kernel, net.head.bias)  # noqa: E731
+    bias = None if head.bias is None else jnp.zeros_like(head.bias)
+    silent = eqx.tree_at(
+        arrays, denoiser, (jnp.zeros_like(head.kernel), bias), is_leaf=lambda leaf: leaf is None
+    )
+    return Correction(silent)

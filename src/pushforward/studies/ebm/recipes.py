@@ -14,8 +14,8 @@ class Recipe:
     **Arguments:**
 
     - `objective`: `kl`, or `fisher` by the projection identity.
-    - `warm`: whether generator and score net start from draws of the energy and from the energy itself, or
-        from nothing.
+    - `warm`: whether the generator starts from a fit to draws of the energy, or from nothing.
+    - `corrects`: whether the score net is a correction of the energy's own score, or the whole score.
     - `steps`, `score_steps` each, `batch`.
     - `rate` of the generator, `score_rate`.
     - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
@@ -26,6 +26,7 @@ class Recipe:
 
     objective: str = "kl"
     warm: bool = True
+    corrects: bool = True
     steps: int
     score_steps: int = 2
     batch: int = 64
@@ -50,7 +51,8 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
     s = settings
     if name == "kl-plain" or s.recipe == "plain":
         return Recipe(
-            objective="fisher" if name == "fisher" else "kl", warm=False, steps=s.steps(s.plain_steps),
+            objective="fisher" if name == "fisher" else "kl", warm=False, corrects=False,
+            steps=s.steps(s.plain_steps),
             score_steps=1, batch=s.sampler_batch, rate=1e-4, score_rate=1e-4, balanced=False, pull=0.0,
             average=s.average, score_average=0.0,
         )  # fmt: skip

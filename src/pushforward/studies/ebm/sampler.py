@@ -13,8 +13,8 @@ from jaxtyping import Array, Key, UInt8
 
 from pushforward.networks.images import (
     DistanceEnergy,
-    DistanceScore,
     PlainScore,
+    correction,
     generator,
     paper_generator,
     small_classifier,
@@ -30,13 +30,12 @@ from pushforward.studies.ebm.steps import (
     Rules,
     SamplerState,
     images_of,
-    match_step,
     sampler_step,
     score_step,
     start_step,
 )
 
-START_RATE, MATCH_RATE = 1e-3, 5e-4
+START_RATE = 1e-3
 SHOWN = 10
 """Images of every look of the filmstrip."""
 
@@ -71,28 +70,31 @@ class Workshop:
     def train(self, method: str) -> Any:
         """Train a sampler by a method's recipe and return the moving average of its generator."""
         recipe = recipe_of(method, self.settings)
-        state = self._warm() if recipe.warm else build(self.key, self.settings, self.shape)
+        state = self._started() if recipe.warm else build(self.key, self.settings, self.shape)
         state, rules = fresh(state, recipe)
 
         @eqx.filter_jit
-        def fit_score(key, state):
-            return score_step(key, state, recipe, rules, self.levels)
+        def fit_score(key, state, energy):
+            return score_step(key, state, jax.grad(energy), recipe, rules, self.levels)
 
         @eqx.filter_jit
         def move(key, state, energy, teacher):
             return sampler_step(key, state, jax.grad(energy), teacher, recipe, rules, self.levels)
 
+        def learn(key, state):
+            return fit_score(key, state, self.energy)
+
         if recipe.warm:
             # The score net shall know the sampler's draws before the sampler moves.
             state = self._part(
-                f"{method}-score", state, fit_score, self.settings.steps(self.settings.match_steps)
+                f"{method}-score", state, learn, self.settings.steps(self.settings.score_start)
             )
         pulled_until = recipe.pull_steps if recipe.pull and self.teacher is not None else 0
 
         def step(key: Key[Array, ""], state: SamplerState):
             known: dict[str, Array] = {}
             for i in range(recipe.score_steps):
-                state, known = fit_score(jax.random.fold_in(key, i), state)
+                state, known = learn(jax.random.fold_in(key, i), state)
             teacher = self.teacher if int(state.step) < pulled_until else None
             state, info = move(jax.random.fold_in(key, 1000), state, self.energy, teacher)
             return state, {**known, **info}
@@ -112,12 +114,9 @@ class Workshop:
         """Return generator and encoder fitted to the energy's draws."""
         s = self.settings
         state = build(self.key, s, self.shape)
-        if isinstance(self.energy, DistanceEnergy):
-            state = state._replace(score=DistanceScore(self.energy.denoiser))
         recipe = Recipe(
-            steps=s.steps(s.start_steps), batch=s.sampler_batch, rate=START_RATE, score_rate=MATCH_RATE,
-            average=s.average,
-        )  # fmt: skip
+            steps=s.steps(s.start_steps), batch=s.sampler_batch, rate=START_RATE, average=s.average
+        )
         state, rules = fresh(state, recipe)
 
         @eqx.filter_jit
@@ -125,24 +124,8 @@ class Workshop:
             return start_step(key, state, teacher, recipe, rules, self.levels)
 
         state = self._part("start", state, lambda key, state: start(key, state, self.teacher), recipe.steps)
-        return state._replace(generator=state.average)
-
-    def _warm(self) -> SamplerState:
-        """Return the start with a score net that has been fitted to the energy's own score."""
-        s, state = self.settings, self._started()
-        matched = Recipe(
-            steps=s.steps(s.match_steps), batch=s.sampler_batch, score_rate=MATCH_RATE, score_average=0.99
-        )
-        state, rules = fresh(state, matched)
-
-        @eqx.filter_jit
-        def match(key, state, energy, teacher):
-            return match_step(key, state, jax.grad(energy), teacher, matched, rules, self.levels)
-
-        state = self._part(
-            "match", state, lambda key, state: match(key, state, self.energy, self.teacher), matched.steps
-        )
-        return state._replace(score=state.score_average)
+        known = self.energy.denoiser if isinstance(self.energy, DistanceEnergy) else state.score.net
+        return state._replace(generator=state.average, score=correction(known))
 
     def _part(self, name: str, state: SamplerState, step: Any, num_steps: int) -> SamplerState:
         key = jax.random.fold_in(self.key, sum(map(ord, name)))
@@ -167,8 +150,7 @@ def build(key: Key[Array, ""], settings: Settings, shape: tuple[int, int]) -> Sa
         net = generator(key_g, shape, latent=s.latent, stem=2 * s.latent, widths=s.generator_widths)
     widths = s.energy_widths if s.energy == "distance" else (16, 48, 96)
     encoder = small_classifier(key_e, shape, classes=2 * s.latent, widths=widths, features=2 * s.latent)
-    denoiser = unet(key_s, s.energy_widths)
-    score = DistanceScore(denoiser) if s.energy == "distance" else PlainScore(denoiser)
+    score = PlainScore(unet(key_s, s.energy_widths))
     return SamplerState(net, net, encoder, score, score, (None, None, None), jnp.zeros((), jnp.int32))
 
 

@@ -37,7 +37,7 @@ class Settings:
 
     **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`.
     `teacher_images` draws of the energy by `teacher_evaluations` each, for the start; `start_steps` of
-    fitting them; `match_steps` of the score net to the energy's own score. Then `sampler_steps` with
+    fitting them; `score_start` steps of the score net before the sampler moves. Then `sampler_steps` with
     `score_steps` score steps each, at rates `sampler_rate` and `score_rate`, in batches of `sampler_batch`;
     `pull`: the weight of the forward term, which falls to zero over `pull_steps`; `average`: of
     the moving averages. `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop.
@@ -71,7 +71,7 @@ class Settings:
     energy_rate: float = 1.5e-3
 
     evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
-    row_images: int = 2048
+    row_images: int = 1024
     langevin_batch: int = 64
     mixing: float = 4.6
 
@@ -82,16 +82,16 @@ class Settings:
     teacher_images: int = 4096
     teacher_evaluations: int = 100
     start_steps: int = 2000
-    match_steps: int = 300
-    sampler_steps: int = 7000
+    score_start: int = 300
+    sampler_steps: int = 4000
     sampler_batch: int = 64
     score_steps: int = 2
     sampler_rate: float = 3e-4
     score_rate: float = 1e-3
     pull: float = 1.0
-    pull_steps: int = 3500
+    pull_steps: int = 2000
     average: float = 0.998
-    fisher_steps: int = 1500
+    fisher_steps: int = 300
     plain_steps: int = 500
     recipe: str = "warm"
 
@@ -139,7 +139,7 @@ PRESETS: dict[str, Settings] = {
         energy_widths=(4,), energy_steps=4, energy_batch=8,
         evaluations=(2, 4), row_images=16, langevin_batch=8,
         generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, start_steps=3,
-        match_steps=2, pull_steps=9, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
+        score_start=2, pull_steps=9, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
         judge_images=32, speed_repeats=1,
         speed_batches=(8,),
     ),

@@ -49,29 +49,20 @@ def images_of(generator: Any, z: Float[Array, "n latent"]) -> Batch:
 
 
 def score_step(
-    key: Key[Array, ""], state: SamplerState, recipe: Recipe, rules: Rules, levels: Levels
+    key: Key[Array, ""],
+    state: SamplerState,
+    slope: Callable[[Image], Image],
+    recipe: Recipe,
+    rules: Rules,
+    levels: Levels,
 ) -> tuple[SamplerState, dict[str, Array]]:
     """Fit the score net to the sampler's own noisy draws by denoising score matching."""
     key_z, key_noise = jax.random.split(key)
     z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
     noised, eps, _ = noisy(key_noise, images_of(state.generator, z), *levels)
-    return fit_score(state, recipe, rules, lambda score: denoising_loss(lambda x: -score(x), noised, eps))
-
-
-def match_step(
-    key: Key[Array, ""],
-    state: SamplerState,
-    slope: Callable[[Image], Image],
-    teacher: UInt8[Array, "images height width"],
-    recipe: Recipe,
-    rules: Rules,
-    levels: Levels,
-) -> tuple[SamplerState, dict[str, Array]]:
-    """Fit the score net to the energy's own score at noisy draws of it: a target without noise in it."""
-    key_batch, key_noise = jax.random.split(key)
-    noised, _, _ = noisy(key_noise, minibatch(key_batch, teacher, recipe.batch), *levels)
-    wanted = jax.vmap(slope)(noised)
-    return fit_score(state, recipe, rules, lambda score: denoising_loss(lambda x: -score(x), noised, wanted))
+    # `S + eps` shall be small, and where the net is a correction, `S = C - grad f`.
+    wanted = eps - jax.vmap(slope)(noised) if recipe.corrects else eps
+    return fit_score(state, recipe, rules, lambda net: denoising_loss(lambda x: -net(x), noised, wanted))
 
 
 def fit_score(
@@ -154,9 +145,8 @@ def kl_surrogate(
     `S / sigma` is the score of the sampler's noisy draws and `-grad f / sigma` that of the energy.
     """
     noised, _, sigma = noisy(key, jax.lax.stop_gradient(x), *levels)
-    pull = jax.vmap(slope)(noised)
-    push = jax.vmap(score)(noised)
-    direction = sigma * (push + pull)
+    pull, found = jax.vmap(slope)(noised), jax.vmap(score)(noised)
+    direction = sigma * (found if recipe.corrects else found + pull)
     if recipe.balanced:
         direction = direction / _distance(jax.lax.stop_gradient(x), noised, sigma, pull)
     return jnp.sum(x * jax.lax.stop_gradient(direction)) / x.shape[0]
@@ -173,7 +163,8 @@ def fisher_surrogate(
     fitted `S` the second form leaves the first's error in the direction in which the sampler should move.
     """
     noised, eps, sigma = noisy(key, x, *levels)
-    a, s = -jax.vmap(slope)(noised), jax.vmap(score)(noised)
+    a, found = -jax.vmap(slope)(noised), jax.vmap(score)(noised)
+    s = a + found if recipe.corrects else found
     weight = sigma / _distance(jax.lax.stop_gradient(x), noised, sigma, -a)
     return jnp.sum(jax.lax.stop_gradient(weight) * sigma * (a - s) * (s + eps)) / x.shape[0]
 
