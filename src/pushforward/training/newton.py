@@ -10,8 +10,8 @@ from pushforward.base import Target
 from pushforward.one_by_one import OneByOne
 from pushforward.training.probing import evaluate
 
-MOST_STEPS, FEW_STEPS, FEW_FROM = 40, 5, 101
-"""Steps at most, and fewer from so many dimensions on, where each curvature is dear."""
+MOST_STEPS, FEW_STEPS = 40, 5
+"""Steps at most, and where the curvature is dear: there it is looked at once, at the beginning."""
 
 LENGTHS = 4.0 ** -np.arange(5)
 """Shares of a step that are tried at once: where the ridge bends, a whole one leaves it."""
@@ -29,7 +29,7 @@ def hessians(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim di
 
 
 def to_the_top(
-    target: Target, points: Float[np.ndarray, "k dim"], values: Float[np.ndarray, " k"]
+    target: Target, points: Float[np.ndarray, "k dim"], values: Float[np.ndarray, " k"], *, dear: bool = False
 ) -> tuple[Float[np.ndarray, "k dim"], Float[np.ndarray, " k"]]:
     """Take steps from each point as far as they lead upwards; return where they end, and how high.
 
@@ -37,8 +37,11 @@ def to_the_top(
     """
     k, dim = points.shape
     slopes = evaluate(target, points)[1].astype(np.float64)
-    for _ in range(MOST_STEPS if dim < FEW_FROM else FEW_STEPS):
-        steps = _steps(np.asarray(hessians(target, jnp.asarray(points)), np.float64), slopes)
+    inverse = None
+    for _ in range(FEW_STEPS if dear else MOST_STEPS):
+        if inverse is None or not dear:
+            inverse = _inverses(np.asarray(hessians(target, jnp.asarray(points)), np.float64))
+        steps = np.einsum("kij,kj->ki", inverse, np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
         if not (0.5 * np.sum(steps * slopes, axis=1) > ENOUGH).any():
             break
         tried = points + LENGTHS[:, None, None] * steps
@@ -57,16 +60,15 @@ def to_the_top(
     return points, values
 
 
-def _steps(hessians: Float[np.ndarray, "k dim dim"], slopes: Float[np.ndarray, "k dim"]) -> np.ndarray:
-    """Return Newton's steps, uphill also where the curvature has the wrong sign: by its size alone.
+def _inverses(hessians: Float[np.ndarray, "k dim dim"]) -> Float[np.ndarray, "k dim dim"]:
+    """Return what a slope is multiplied by: the inverse curvature, uphill also where that has the wrong sign.
 
     Coordinates are measured in units of their own curvature first: they may differ by many orders.
     """
-    good = np.isfinite(hessians).all(axis=(1, 2)) & np.isfinite(slopes).all(axis=1)
-    h = np.where(good[:, None, None], hessians, -np.eye(slopes.shape[1]))
-    g = np.where(good[:, None], slopes, 0.0)
+    known = np.isfinite(hessians).all(axis=(1, 2))[:, None, None]
+    h = np.where(known, hessians, -np.eye(hessians.shape[1]))
     unit = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(h, axis1=1, axis2=2)), 1e-30))
     sizes, vectors = np.linalg.eigh(-0.5 * (h + h.swapaxes(1, 2)) * unit[:, :, None] * unit[:, None, :])
-    sizes = np.maximum(np.abs(sizes), 1e-6 * np.abs(sizes).max(axis=1, keepdims=True))
-    inside = np.einsum("kji,kj->ki", vectors, unit * g) / np.maximum(sizes, 1e-30)
-    return unit * np.einsum("kij,kj->ki", vectors, inside)
+    sizes = np.maximum(np.abs(sizes), 1e-6 * np.abs(sizes).max(axis=1, keepdims=True) + 1e-30)
+    turned = unit[:, :, None] * vectors
+    return known * ((turned / sizes[:, None, :]) @ turned.swapaxes(1, 2))

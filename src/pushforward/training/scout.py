@@ -81,7 +81,7 @@ def scout(
             f"`target`: the log density of {target.name!r} was not finite at any of {num_starts} starts "
             f"between {RADII[0]:g} and {RADII[1]:g} from the origin. Check its support, or shift it."
         )
-    if target.dim >= POLISHED_FROM:
+    if POLISHED_FROM <= target.dim < FEW_FROM:
         for i in range(HOPS):
             known = len(peaks.points)
             starts = near_starts(jax.random.fold_in(key, i), num_starts, peaks)
@@ -143,10 +143,11 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
         if len(kept) == limit:
             break
     points, value = x[kept], value[kept]
+    polished = dim >= POLISHED_FROM
+    if polished:
+        points, value = to_the_top(target, points, value, dear=dim >= FEW_FROM)
     choleskys = curvature_scales(target, points, spread)
-    if dim >= POLISHED_FROM:
-        points, value = to_the_top(target, points, value)
-        choleskys = curvature_scales(target, points, spread)
+    if polished:
         apart = _first_of_each(points, choleskys, value)
         points, value, choleskys = points[apart], value[apart], choleskys[apart]
     return _that_matter(Peaks(points, choleskys, value))
