@@ -83,16 +83,16 @@ class Settings:
     teacher_evaluations: int = 100
     start_steps: int = 2000
     score_start: int = 300
-    sampler_steps: int = 4000
+    sampler_steps: int = 1200
     sampler_batch: int = 64
     score_steps: int = 2
     sampler_rate: float = 3e-4
     score_rate: float = 1e-3
     pull: float = 1.0
-    pull_steps: int = 2000
+    pull_steps: int = 4000
     average: float = 0.998
-    fisher_steps: int = 300
-    plain_steps: int = 500
+    fisher_steps: int = 250
+    plain_steps: int = 300
     recipe: str = "warm"
 
     judge_images: int = 5000
