@@ -26,9 +26,10 @@ INTRO = (
     "`langevin-K` draws from it by annealed Langevin dynamics with K evaluations, the last of which "
     "denoises; the one-shot samplers need one pass of a generator. `kl` is our recipe: the generator "
     "starts from a fit to draws of the energy (never to the data), the score net learns what the sampler's "
-    "score is more than the energy's own, two score steps go with each step of the sampler, and a pull to the "
-    "energy's draws grows weaker. `start` is where it begins, judged by itself. `kl-plain` is the paper's loop, from nothing, "
-    "with its rates. `fisher` has the start of `kl` and trains by the projection identity, which needs "
+    "score is more than the energy's own, two score steps go with each step of the sampler, and a pull to "
+    "the energy's draws grows weaker. `start` is where it begins, judged by itself. `kl-plain` is the "
+    "paper's loop, from nothing, with its rates. `fisher` has the start of `kl` and trains by the projection "
+    "identity, which needs "
     "neither a trace nor second derivatives of the score net. FID and KID are of the features of our own "
     "classifier, against the 10,000 test images; the floor is what as many training images score."
 )
