@@ -74,34 +74,43 @@ def slope(x):
     return SIGMA * x / (1 + SIGMA**2)
 
 
+def correction(x):
+    """What the sampler's score is more than the target's."""
+    return score(x) + slope(x)
+
+
 def gradient(surrogate, recipe, n=200_000):
     """Return the derivative of a surrogate by location and log scale of a normal sampler."""
     z = jax.random.normal(jax.random.key(3), (n, 1, 1, 1))
+    net = correction if recipe.corrects else score
 
     def loss(theta):
-        return surrogate(jax.random.key(4), theta[0] + jnp.exp(theta[1]) * z, score, slope, recipe, RANGE)
+        return surrogate(jax.random.key(4), theta[0] + jnp.exp(theta[1]) * z, net, slope, recipe, RANGE)
 
     return np.asarray(jax.jit(jax.grad(loss))(jnp.array([SHIFT, np.log(WIDE)])))
 
 
-def test_the_kl_surrogate_has_the_gradient_of_the_divergence():
+@pytest.mark.parametrize("corrects", [True, False])
+def test_the_kl_surrogate_has_the_gradient_of_the_divergence(corrects):
     """`KL(N(m, v + s^2) || N(0, 1 + s^2))` has derivatives `m / (1 + s^2)` and `v (1/(1+s^2) - 1/(v+s^2))`."""
-    found = gradient(kl_surrogate, Recipe(steps=1, balanced=False))
+    found = gradient(kl_surrogate, Recipe(steps=1, balanced=False, corrects=corrects))
     v, one = WIDE**2, 1 + SIGMA**2
     wanted = SIGMA**2 * np.array([SHIFT / one, v * (1 / one - 1 / (v + SIGMA**2))])
     np.testing.assert_allclose(found, wanted, rtol=0.03)
 
 
-def test_the_fisher_surrogate_moves_a_sampler_towards_its_target():
+@pytest.mark.parametrize("corrects", [True, False])
+def test_the_fisher_surrogate_moves_a_sampler_towards_its_target(corrects):
     """The signs of the Fisher divergence's own derivatives, and nothing left to do at the target itself."""
-    recipe = Recipe(objective="fisher", steps=1)
+    recipe = Recipe(objective="fisher", steps=1, corrects=corrects)
     found = gradient(fisher_surrogate, recipe)
     assert found[0] > 0.02
     assert found[1] > 0.02
     z = jax.random.normal(jax.random.key(5), (200_000, 1, 1, 1))
 
     def at_home(m):
-        return fisher_surrogate(jax.random.key(6), m + z, lambda x: -slope(x), slope, recipe, RANGE)
+        net = jnp.zeros_like if corrects else (lambda x: -slope(x))
+        return fisher_surrogate(jax.random.key(6), m + z, net, slope, recipe, RANGE)
 
     assert abs(float(jax.jit(jax.grad(at_home))(0.0))) < 0.01
 

@@ -65,7 +65,7 @@ def _inverses(hessians: Float[np.ndarray, "k dim dim"]) -> Float[np.ndarray, "k 
 
     Coordinates are measured in units of their own curvature first: they may differ by many orders.
     """
-    known = np.isfinite(hessians).all(axis=(1, 2))[:, None, None]
+    known = np.isfinite(hessians).all(axis=(1, 2), keepdims=True)
     h = np.where(known, hessians, -np.eye(hessians.shape[1]))
     unit = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(h, axis1=1, axis2=2)), 1e-30))
     sizes, vectors = np.linalg.eigh(-0.5 * (h + h.swapaxes(1, 2)) * unit[:, :, None] * unit[:, None, :])
