@@ -91,8 +91,8 @@ class Settings:
     pull: float = 1.0
     pull_steps: int = 4000
     average: float = 0.998
-    fisher_steps: int = 250
-    plain_steps: int = 300
+    fisher_steps: int = 150
+    plain_steps: int = 150
     recipe: str = "warm"
 
     judge_images: int = 5000
