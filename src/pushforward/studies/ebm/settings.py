@@ -152,5 +152,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` about two and a half hours of one core, no stage more than
-one; `paper` wants a GPU."""
+"""`smoke` takes seconds, on made images; `cpu` about an hour and a half of one core, no stage more than half
+of one; `paper` wants a GPU."""
