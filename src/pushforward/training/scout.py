@@ -39,6 +39,11 @@ class Peaks(NamedTuple):
     choleskys: Float[np.ndarray, "k dim dim"]
     log_densities: Float[np.ndarray, " k"]
 
+    @property
+    def log_masses(self) -> Float[np.ndarray, " k"]:
+        """Laplace's, but for the same constant: `log q + log det scale`."""
+        return self.log_densities + np.log(np.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
+
 
 @eqx.filter_jit
 def uphill(
@@ -155,8 +160,7 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
 
 def _that_matter(peaks: Peaks) -> Peaks:
     """Leave out hills whose Laplace mass is next to nothing."""
-    mass = peaks.log_densities + np.log(np.diagonal(peaks.choleskys, axis1=1, axis2=2)).sum(1)
-    near = mass > mass.max() - 20.0 - peaks.points.shape[1]
+    near = peaks.log_masses > peaks.log_masses.max() - 20.0 - peaks.points.shape[1]
     return Peaks(*(each[near] for each in peaks))
 
 

@@ -40,17 +40,13 @@ def with_stops(key: Key[Array, ""], target: Target, peaks: Peaks) -> Peaks:
     points = points[:: -(-len(points) // max(1, MAX_PASSES // target.dim))]
     stops = _judged(key_stops, target, points, curvature_scales(target, points))
     mine = _judged(key_peaks, target, peaks.points, peaks.choleskys)
-    better = np.flatnonzero(_mass(stops) > _mass(mine).max() + CLEARLY)
-    better = better[np.argsort(-_mass(stops)[better])][:MAX_KEPT]
+    better = np.flatnonzero(stops.log_masses > mine.log_masses.max() + CLEARLY)
+    better = better[np.argsort(-stops.log_masses[better])][:MAX_KEPT]
     if better.size == 0:
         return peaks
     both = Peaks(*(np.concatenate([b[better], a]) for a, b in zip(mine, stops, strict=True)))
-    near = _mass(both) > _mass(both).max() - 20.0
+    near = both.log_masses > both.log_masses.max() - 20.0
     return Peaks(*(each[near] for each in both))
-
-
-def _mass(peaks: Peaks) -> np.ndarray:
-    return peaks.log_densities + np.log(np.diagonal(peaks.choleskys, axis1=1, axis2=2)).sum(1)
 
 
 def _walks(target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"]) -> np.ndarray:

@@ -113,9 +113,8 @@ def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
     spread = np.std(points, axis=0)
     scale = np.sqrt(local**2 + spread**2)
     centre = points.mean(0)
-    mass = peaks.log_densities + np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
     # No peak is ignored: a narrow guess of its mass must not cost us a mode.
-    weights = np.exp(np.clip(mass - mass.max(), -4.0, 0.0))
+    weights = np.exp(np.clip(peaks.log_masses - peaks.log_masses.max(), -4.0, 0.0))
     weights = np.append(0.8 * weights / weights.sum(), 0.2)
     dim = len(centre)
     frame = Frame(
