@@ -6,6 +6,7 @@ three nodes with weights 1/6, 4/6, 1/6), so that expectations of the quadratics 
 
 import equinox as eqx
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
