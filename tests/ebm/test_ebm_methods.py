@@ -4,13 +4,23 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from pushforward.baselines.annealed_langevin import Start, anneal, schedule
 from pushforward.metrics.frechet import fid, kid
 from pushforward.studies.ebm.noise import levels, noisy
 from pushforward.studies.ebm.recipes import Recipe
-from pushforward.studies.ebm.steps import Levels, fisher_surrogate, kl_surrogate
+from pushforward.studies.ebm.steps import (
+    Levels,
+    Rules,
+    SamplerState,
+    critic_step,
+    fisher_surrogate,
+    kl_surrogate,
+    sampler_step,
+    seen,
+)
 
 
 class Normal(eqx.Module):
@@ -152,3 +162,54 @@ def test_features_that_cannot_be_compared(first, second, words):
     for metric in (fid, kid):
         with pytest.raises(ValueError, match=words):
             metric(first, second)
+
+
+def test_a_critic_sees_images_moved_and_in_noise():
+    x = jnp.zeros((400, 8, 8, 1)).at[:, 3, 3].set(100.0)
+    found = np.asarray(seen(jax.random.key(0), x))[..., 0]
+    place = np.stack(np.unravel_index(found.reshape(400, -1).argmax(axis=1), (8, 8)), axis=1)
+    assert set(map(tuple, place)) == {(i, j) for i in range(1, 6) for j in range(1, 6)}
+    noise = np.where(found > 50, 0.0, found).std(axis=(1, 2))
+    assert 0.03 < noise.min() < 0.07
+    assert 0.8 < noise.max() < 1.3
+
+
+class Flat(eqx.Module):
+    """A sampler of grey images: all latents give the same one."""
+
+    level: jax.Array
+    latent: int = eqx.field(static=True, default=1)
+
+    def __call__(self, z):
+        return jnp.broadcast_to(self.level, (4, 4, 1))
+
+
+class Brightness(eqx.Module):
+    """A critic that sees how bright an image is, and no more."""
+
+    slope: jax.Array
+    offset: jax.Array
+
+    def __call__(self, x):
+        return self.slope * x.mean() + self.offset
+
+
+@pytest.mark.quick_compilation
+def test_a_critic_pulls_a_sampler_towards_the_teachers_images():
+    recipe = Recipe(objective="pull", steps=1, batch=16)
+    rules = Rules(optax.sgd(0.02), optax.sgd(1.0), optax.sgd(0.0))
+    nets = Flat(jnp.asarray(0.5)), Brightness(jnp.zeros(()), jnp.zeros(()))
+    optimisers = tuple(rule.init(net) for rule, net in zip(rules, (*nets, None), strict=True))
+
+    @eqx.filter_jit
+    def step(key, state, teacher):
+        state, _ = critic_step(key, state, teacher, recipe, rules)
+        return sampler_step(key, state, lambda x: x, recipe, rules, Levels(0.3, 3.0))[0]
+
+    for grey in (50, 200):
+        state = SamplerState(nets[0], *nets, None, None, optimisers, jnp.zeros((), jnp.int32))
+        for i in range(20):
+            key = jax.random.fold_in(jax.random.key(2), i)
+            state = step(key, state, jnp.full((20, 4, 4), grey, jnp.uint8))
+        moved, wanted = float(state.generator.level) - 0.5, grey / 255 - 0.5
+        assert 0.05 * abs(wanted) < moved * np.sign(wanted) < 1.5 * abs(wanted)

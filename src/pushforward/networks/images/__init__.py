@@ -4,6 +4,8 @@ from pushforward.networks.images.classifiers import SmallClassifier as SmallClas
 from pushforward.networks.images.classifiers import WideResNet as WideResNet
 from pushforward.networks.images.classifiers import small_classifier as small_classifier
 from pushforward.networks.images.classifiers import wide_resnet as wide_resnet
+from pushforward.networks.images.critics import Critic as Critic
+from pushforward.networks.images.critics import critic as critic
 from pushforward.networks.images.energies import DistanceEnergy as DistanceEnergy
 from pushforward.networks.images.energies import ResidualEnergy as ResidualEnergy
 from pushforward.networks.images.energies import distance_energy as distance_energy

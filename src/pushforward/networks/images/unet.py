@@ -42,17 +42,19 @@ class UNet(eqx.Module):
 
     def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
         """Return the clean image that `x` comes from, as the net sees it."""
-        centred = x - CENTRE
-        h = self.stem(fold(centred * lax.rsqrt(jnp.mean(centred**2) + 0.05)))
-        kept = []
-        for level, block in enumerate(self.before):
-            h = block(h)
-            if level < len(self.downs):
-                kept.append(h)
-                h = self.downs[level](fold(h))
+        *kept, h = self.down(x)
         for up, block, skip in zip(self.ups, self.after, reversed(kept), strict=True):
             h = block(skip + unfold(up(h)))
         return CENTRE + unfold(self.head(jax.nn.silu(h)))
+
+    def down(self, x: Float[Array, "height width channels"]) -> list[Float[Array, "_high _wide _channels"]]:
+        """Return what the net sees in `x` on each level, from the finest to the coarsest."""
+        centred = x - CENTRE
+        h = self.stem(fold(centred * lax.rsqrt(jnp.mean(centred**2) + 0.05)))
+        seen = [self.before[0](h)]
+        for down, block in zip(self.downs, self.before[1:], strict=True):
+            seen.append(block(down(fold(seen[-1]))))
+        return seen
 
 
 def unet(key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96), *, channels: int = 1) -> UNet:

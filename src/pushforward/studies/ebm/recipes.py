@@ -13,14 +13,14 @@ class Recipe:
 
     **Arguments:**
 
-    - `objective`: `kl`, or `fisher` by the projection identity.
+    - `objective`: `kl`, `fisher` by the projection identity, or none but the `pull`.
     - `warm`: whether the generator starts from a fit to draws of the energy, or from nothing.
     - `corrects`: whether the score net is a correction of the energy's own score, or the whole score.
     - `steps`, `score_steps` each, `batch`.
     - `rate` of the generator, `score_rate`.
     - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
         denoised copy; otherwise the score difference is taken times `sigma`.
-    - `pull`, `pull_steps`: weight of the forward term, and the steps after which it is gone.
+    - `pull`: weight of the forward term, by which a critic draws the sampler towards draws of the energy.
     - `average`: of the generator's moving average; `score_average`: of the score net that the objective sees.
     """
 
@@ -34,20 +34,19 @@ class Recipe:
     score_rate: float = 5e-4
     balanced: bool = True
     pull: float = 1.0
-    pull_steps: int = 1000
     average: float = 0.998
     score_average: float = 0.9
 
     def __post_init__(self):
-        check_choice(self.objective, "objective", ("kl", "fisher"))
-        for name in ("steps", "score_steps", "batch", "pull_steps"):
+        check_choice(self.objective, "objective", ("kl", "fisher", "pull"))
+        for name in ("steps", "score_steps", "batch"):
             check_count(getattr(self, name), name)
         for name in ("rate", "score_rate"):
             check_positive(getattr(self, name), name)
 
 
 def recipe_of(name: str, settings: Settings) -> Recipe:
-    """Return the recipe of a method: `kl`, `kl-plain` (the paper's) or `fisher`."""
+    """Return the recipe of a method: `kl`, `kl-plain` (the paper's), `fisher`, or the `start` of ours."""
     s = settings
     if name == "kl-plain" or s.recipe == "plain":
         return Recipe(
@@ -58,9 +57,11 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
         )  # fmt: skip
     ours = Recipe(
         steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
-        score_rate=s.score_rate, pull=s.pull, pull_steps=s.pull_steps, average=s.average,
+        score_rate=s.score_rate, pull=s.pull, average=s.average,
     )  # fmt: skip
-    if name != "fisher":
+    if name == "start":
+        return dataclasses.replace(ours, objective="pull", steps=s.steps(s.start_steps), rate=2e-4, pull=1.0)
+    if name == "kl":
         return ours
     # Without a pull, so that what it gains over the start is its own; and in smaller steps.
     return dataclasses.replace(

@@ -160,7 +160,7 @@ class Work:
 
     def _sizes(self, judge: Judge) -> list[Record]:
         s = self.settings
-        taken = {"classifier": s.classifier_steps, "energy": s.energy_steps, "start": s.start_steps}
+        taken = {"classifier": s.classifier_steps, "energy": s.energy_steps}
         nets = {"classifier": self.classifier(), "energy": self.energy()}
         nets |= {name: self._net(name) for name in s.samplers}
         found = []
@@ -181,8 +181,6 @@ class Work:
 
     def _net(self, name: str) -> Any:
         """Return a trained sampler, or where they began, to be judged beside them."""
-        if name == "start":
-            return self._once(name, lambda: self._workshop().start())
         return self._once(name, lambda: self._workshop().train(name))
 
     def _workshop(self) -> Workshop:

@@ -1,6 +1,7 @@
 """The stages that train one-shot samplers: a warm start from the energy's draws, then KL or Fisher."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from pushforward.networks.images import (
     DistanceEnergy,
     PlainScore,
     correction,
+    critic,
     generator,
     paper_generator,
-    small_classifier,
     unet,
 )
 from pushforward.studies.ebm.averaging import rise_and_fall
@@ -25,17 +26,17 @@ from pushforward.studies.ebm.keeping import train
 from pushforward.studies.ebm.langevin import as_bytes
 from pushforward.studies.ebm.recipes import Recipe, recipe_of
 from pushforward.studies.ebm.settings import Settings
+from pushforward.studies.ebm.sketch import images_of, sketched
 from pushforward.studies.ebm.steps import (
     Levels,
     Rules,
     SamplerState,
-    images_of,
+    critic_step,
     sampler_step,
     score_step,
-    start_step,
 )
 
-START_RATE = 1e-3
+CRITIC_RATE = 5e-4
 SHOWN = 10
 """Images of every look of the filmstrip."""
 
@@ -69,70 +70,63 @@ class Workshop:
 
     def train(self, method: str) -> Any:
         """Train a sampler by a method's recipe and return the moving average of its generator."""
+        return self._trained(method).average
+
+    def _trained(self, method: str) -> SamplerState:
         recipe = recipe_of(method, self.settings)
-        state = self._started() if recipe.warm else build(self.key, self.settings, self.shape)
-        state, rules = fresh(state, recipe)
+        state, rules = fresh(self._begin(method, recipe), recipe)
 
         @eqx.filter_jit
         def fit_score(key, state, energy):
             return score_step(key, state, jax.grad(energy), recipe, rules, self.levels)
 
         @eqx.filter_jit
-        def move(key, state, energy, teacher):
-            return sampler_step(key, state, jax.grad(energy), teacher, recipe, rules, self.levels)
-
-        def learn(key, state):
-            return fit_score(key, state, self.energy)
-
-        if recipe.warm:
-            # The score net shall know the sampler's draws before the sampler moves.
-            state = self._part(
-                f"{method}-score", state, learn, self.settings.steps(self.settings.score_start)
-            )
-        pulled_until = recipe.pull_steps if recipe.pull and self.teacher is not None else 0
-
-        def step(key: Key[Array, ""], state: SamplerState):
-            known: dict[str, Array] = {}
-            for i in range(recipe.score_steps):
-                state, known = learn(jax.random.fold_in(key, i), state)
-            teacher = self.teacher if int(state.step) < pulled_until else None
-            state, info = move(jax.random.fold_in(key, 1000), state, self.energy, teacher)
-            return state, {**known, **info}
-
-        last = train(
-            method, jax.random.fold_in(self.key, sum(map(ord, method))), step, state,
-            num_steps=recipe.steps, folder=self.folder, every=self.settings.checkpoint_seconds,
-            observe=self.observe, look=lambda number, state: self._look(method, number, state),
-        )  # fmt: skip
-        return last.average
-
-    def start(self) -> Any:
-        """Return the generator that has been fitted to the energy's draws and to nothing else."""
-        return self._started().generator
-
-    def _started(self) -> SamplerState:
-        """Return generator and encoder fitted to the energy's draws."""
-        s = self.settings
-        state = build(self.key, s, self.shape)
-        recipe = Recipe(
-            steps=s.steps(s.start_steps), batch=s.sampler_batch, rate=START_RATE, average=s.average
-        )
-        state, rules = fresh(state, recipe)
+        def fit_critic(key, state, teacher):
+            return critic_step(key, state, teacher, recipe, rules)
 
         @eqx.filter_jit
-        def start(key, state, teacher):
-            return start_step(key, state, teacher, recipe, rules, self.levels)
+        def move(key, state, energy):
+            return sampler_step(key, state, jax.grad(energy), recipe, rules, self.levels)
 
-        state = self._part("start", state, lambda key, state: start(key, state, self.teacher), recipe.steps)
+        def watch(key: Key[Array, ""], state: SamplerState):
+            known: dict[str, Array] = {}
+            if recipe.objective != "pull":
+                for i in range(recipe.score_steps):
+                    state, known = fit_score(jax.random.fold_in(key, i), state, self.energy)
+            if recipe.pull:
+                state, found = fit_critic(jax.random.fold_in(key, 2000), state, self.teacher)
+                known = {**known, **found}
+            return state, known
+
+        def step(key: Key[Array, ""], state: SamplerState):
+            state, known = watch(key, state)
+            state, info = move(jax.random.fold_in(key, 1000), state, self.energy)
+            return state, {**known, **info}
+
+        run = partial(train, folder=self.folder, every=self.settings.checkpoint_seconds, observe=self.observe)
+        key_first, key_steps = jax.random.split(jax.random.fold_in(self.key, sum(map(ord, method))))
+        if recipe.warm:
+            # Who leads the sampler shall know its draws before it moves.
+            first = self.settings.steps(self.settings.first_steps)
+            state = run(f"{method}-first", key_first, watch, state, num_steps=first)
+        look = partial(self._look, method)
+        return run(method, key_steps, step, state, num_steps=recipe.steps, look=look)
+
+    def _begin(self, method: str, recipe: Recipe) -> SamplerState:
+        """Return where a method begins: from nothing, from the sketch, or from the start."""
+        state = build(self.key, self.settings, self.shape)
+        if not recipe.warm:
+            return state
         known = self.energy.denoiser if isinstance(self.energy, DistanceEnergy) else state.score.net
-        return state._replace(generator=state.average, score=correction(known))
-
-    def _part(self, name: str, state: SamplerState, step: Any, num_steps: int) -> SamplerState:
-        key = jax.random.fold_in(self.key, sum(map(ord, name)))
-        return train(
-            name, key, step, state, num_steps=num_steps, folder=self.folder,
-            every=self.settings.checkpoint_seconds, observe=self.observe,
-        )  # fmt: skip
+        if method == "start":
+            assert self.teacher is not None
+            key_sketch, key_critic = jax.random.split(jax.random.fold_in(self.key, 5))
+            sketch = sketched(
+                key_sketch, self.settings, state.generator, self.teacher, self.folder, self.observe
+            )
+            return state._replace(generator=sketch, critic=critic(key_critic, known, self.shape))
+        start = self._trained("start")
+        return start._replace(generator=start.average, score=correction(known))
 
     def _look(self, method: str, number: int, state: SamplerState) -> None:
         z = jax.random.normal(jax.random.fold_in(self.key, 99), (SHOWN, state.average.latent))
@@ -142,16 +136,15 @@ class Workshop:
 
 def build(key: Key[Array, ""], settings: Settings, shape: tuple[int, int]) -> SamplerState:
     """Return an untrained state, its optimisers empty."""
-    key_g, key_e, key_s = jax.random.split(key, 3)
+    key_g, key_c, key_s = jax.random.split(key, 3)
     s = settings
     if s.generator == "paper":
         net = paper_generator(key_g, latent=s.latent)
     else:
         net = generator(key_g, shape, latent=s.latent, stem=2 * s.latent, widths=s.generator_widths)
-    widths = s.energy_widths if s.energy == "distance" else (16, 48, 96)
-    encoder = small_classifier(key_e, shape, classes=2 * s.latent, widths=widths, features=2 * s.latent)
     score = PlainScore(unet(key_s, s.energy_widths))
-    return SamplerState(net, net, encoder, score, score, (None, None, None), jnp.zeros((), jnp.int32))
+    judge = critic(key_c, score.net, shape)
+    return SamplerState(net, net, judge, score, score, (None, None, None), jnp.zeros((), jnp.int32))
 
 
 def fresh(state: SamplerState, recipe: Recipe) -> tuple[SamplerState, Rules]:
@@ -169,8 +162,10 @@ def fresh(state: SamplerState, recipe: Recipe) -> tuple[SamplerState, Rules]:
             optax.clip_by_global_norm(1e3 if b1 == 0.0 else 1.0), optax.adam(rate, b1=b1, b2=0.99)
         )
 
-    rules = Rules(adam(falling(recipe.rate), 0.0), adam(falling(1e-3), 0.9), adam(recipe.score_rate, 0.9))
-    nets = (state.generator, state.encoder, state.score)
+    rules = Rules(
+        adam(falling(recipe.rate), 0.0), adam(falling(CRITIC_RATE), 0.5), adam(recipe.score_rate, 0.9)
+    )
+    nets = (state.generator, state.critic, state.score)
     optimisers = tuple(
         rule.init(eqx.filter(net, eqx.is_inexact_array)) for rule, net in zip(rules, nets, strict=True)
     )

@@ -36,12 +36,12 @@ class Settings:
     `mixing`: how much the images move about (`baselines.annealed_langevin.schedule`).
 
     **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`.
-    `teacher_images` draws of the energy by `teacher_evaluations` each, for the start; `start_steps` of
-    fitting them; `score_start` steps of the score net before the sampler moves. Then `sampler_steps` with
-    `score_steps` score steps each, at rates `sampler_rate` and `score_rate`, in batches of `sampler_batch`;
-    `pull`: the weight of the forward term, which falls to zero over `pull_steps`; `average`: of
-    the moving averages. `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop.
-    `recipe`: `warm`, or `plain` for the paper's loop throughout.
+    `teacher_images` draws of the energy by `teacher_evaluations` each, for the start: `sketch_steps` of
+    fitting them with an encoder, then `start_steps` with a critic. `first_steps` of the critic, and of the
+    score net, before the sampler moves. Then `sampler_steps` with `score_steps` score steps each, at rates
+    `sampler_rate` and `score_rate`, in batches of `sampler_batch`; `pull`: the weight of the critic beside
+    the objective; `average`: of the moving averages. `fisher_steps` for the Fisher sampler; `plain_steps`
+    for the paper's own loop. `recipe`: `warm`, or `plain` for the paper's loop throughout.
 
     **Judging.** `judge_images` of a sampler; `speed_repeats` timings at each of `speed_batches`.
     """
@@ -81,15 +81,15 @@ class Settings:
     generator_widths: tuple[int, int, int] = (128, 56, 28)
     teacher_images: int = 4096
     teacher_evaluations: int = 100
-    start_steps: int = 2000
-    score_start: int = 300
+    sketch_steps: int = 2000
+    start_steps: int = 5000
+    first_steps: int = 300
     sampler_steps: int = 1200
     sampler_batch: int = 64
     score_steps: int = 2
     sampler_rate: float = 3e-4
     score_rate: float = 1e-3
     pull: float = 1.0
-    pull_steps: int = 4000
     average: float = 0.998
     fisher_steps: int = 150
     plain_steps: int = 150
@@ -138,8 +138,8 @@ PRESETS: dict[str, Settings] = {
         preset="smoke", made_images=160, classifier_steps=8, classifier_batch=16, classifier_widths=(4,),
         energy_widths=(4,), energy_steps=4, energy_batch=8,
         evaluations=(2, 4), row_images=16, langevin_batch=8,
-        generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, start_steps=3,
-        score_start=2, pull_steps=9, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
+        generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, sketch_steps=3,
+        start_steps=3, first_steps=2, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
         judge_images=32, speed_repeats=1,
         speed_batches=(8,),
     ),

@@ -1,4 +1,4 @@
-"""The steps a one-shot sampler is trained by: of the score net, of the sampler, of the forward term."""
+"""The steps a one-shot sampler is trained by: of the score net, of the critic, of the sampler."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key, UInt8
 from pushforward.studies.ebm.averaging import moving_average
 from pushforward.studies.ebm.noise import Batch, Image, denoising_loss, minibatch, noisy
 from pushforward.studies.ebm.recipes import Recipe
+from pushforward.studies.ebm.sketch import images_of
 
 
 class SamplerState(NamedTuple):
@@ -19,12 +20,12 @@ class SamplerState(NamedTuple):
 
     generator: Any
     average: Any
-    encoder: Any
-    """Where in the latent space an image lies: what the forward term needs."""
+    critic: Any
+    """Tells draws of the energy from the sampler's: what the forward term needs."""
     score: Any
     score_average: Any
     optimisers: tuple[Any, Any, Any]
-    """Of generator, encoder and score net."""
+    """Of generator, critic and score net."""
     step: Array
 
 
@@ -32,7 +33,7 @@ class Rules(NamedTuple):
     """The optimisers themselves."""
 
     generator: optax.GradientTransformation
-    encoder: optax.GradientTransformation
+    critic: optax.GradientTransformation
     score: optax.GradientTransformation
 
 
@@ -43,9 +44,11 @@ class Levels(NamedTuple):
     high: float
 
 
-def images_of(generator: Any, z: Float[Array, "n latent"]) -> Batch:
-    """Return a batch of images; a generator with batch normalisation has its own way."""
-    return generator.images(z) if hasattr(generator, "images") else jax.vmap(generator)(z)
+CRITIC_LEVELS = Levels(0.05, 1.0)
+"""Noise in which a critic sees images: from none to speak of, to what leaves their outlines."""
+
+SHIFT = 2
+"""Pixels by which an image that a critic sees may be moved: it must not learn the teacher's by heart."""
 
 
 def score_step(
@@ -77,64 +80,70 @@ def fit_score(
     return state._replace(score=score, score_average=average, optimisers=optimisers), {"score": value}
 
 
-def sampler_step(
-    key: Key[Array, ""],
-    state: SamplerState,
-    slope: Callable[[Image], Image],
-    teacher: UInt8[Array, "images height width"] | None,
-    recipe: Recipe,
-    rules: Rules,
-    levels: Levels,
-) -> tuple[SamplerState, dict[str, Array]]:
-    """Move generator (and encoder, while there is a pull) by the objective at one set of noise levels."""
-    key_z, key_noise, key_pull = jax.random.split(key, 3)
-    z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
-    surrogate = kl_surrogate if recipe.objective == "kl" else fisher_surrogate
-
-    def loss(nets):
-        generator, encoder = nets
-        value = surrogate(key_noise, images_of(generator, z), state.score_average, slope, recipe, levels)
-        if teacher is None:
-            return value
-        weight = recipe.pull * jnp.maximum(1.0 - state.step / recipe.pull_steps, 0.0)
-        return value + weight * levels.low * forward_loss(
-            key_pull, generator, encoder, minibatch(key_pull, teacher, recipe.batch), levels
-        )
-
-    value, gradient = eqx.filter_value_and_grad(loss)((state.generator, state.encoder))
-    return moved(state, gradient, recipe, rules), {"surrogate": value}
-
-
-def start_step(
+def critic_step(
     key: Key[Array, ""],
     state: SamplerState,
     teacher: UInt8[Array, "images height width"],
     recipe: Recipe,
     rules: Rules,
+) -> tuple[SamplerState, dict[str, Array]]:
+    """Teach the critic to tell the energy's draws from the sampler's."""
+    key_z, key_real, key_see, key_fake = jax.random.split(key, 4)
+    z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
+    real = seen(key_see, minibatch(key_real, teacher, recipe.batch))
+    fake = seen(key_fake, images_of(state.generator, z))
+
+    def loss(critic):
+        wrong = jax.nn.softplus(-jax.vmap(critic)(real)) + jax.nn.softplus(jax.vmap(critic)(fake))
+        return jnp.mean(wrong)
+
+    value, gradient = eqx.filter_value_and_grad(loss)(state.critic)
+    change, optimiser = rules.critic.update(gradient, state.optimisers[1])
+    optimisers = (state.optimisers[0], optimiser, state.optimisers[2])
+    return state._replace(critic=eqx.apply_updates(state.critic, change), optimisers=optimisers), {
+        "critic": value
+    }
+
+
+def seen(key: Key[Array, ""], x: Batch) -> Batch:
+    """Return images as a critic sees them: moved a little, and in noise."""
+    key_shift, key_noise = jax.random.split(key)
+    shifts = jax.random.randint(key_shift, (x.shape[0], 2), -SHIFT, SHIFT + 1)
+    moved = jax.vmap(lambda image, shift: jnp.roll(image, shift, (0, 1)))(x, shifts)
+    return noisy(key_noise, moved, *CRITIC_LEVELS)[0]
+
+
+def sampler_step(
+    key: Key[Array, ""],
+    state: SamplerState,
+    slope: Callable[[Image], Image],
+    recipe: Recipe,
+    rules: Rules,
     levels: Levels,
 ) -> tuple[SamplerState, dict[str, Array]]:
-    """Fit generator and encoder to draws of the energy: the forward term alone."""
-    x = minibatch(key, teacher, recipe.batch)
+    """Move the generator by the objective at one set of noise levels, and by what the critic sees."""
+    key_z, key_noise, key_pull = jax.random.split(key, 3)
+    z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
+    surrogate = SURROGATES.get(recipe.objective)
 
-    def loss(nets):
-        return forward_loss(key, nets[0], nets[1], x, levels)
+    def loss(generator):
+        x, terms = images_of(generator, z), {}
+        if surrogate is not None:
+            terms["surrogate"] = surrogate(key_noise, x, state.score_average, slope, recipe, levels)
+        if recipe.pull:
+            doubt = jax.nn.softplus(-jax.vmap(state.critic)(seen(key_pull, x)))
+            terms["pull"] = recipe.pull * jnp.mean(doubt)
+        return sum(terms.values()), terms
 
-    value, gradient = eqx.filter_value_and_grad(loss)((state.generator, state.encoder))
-    return moved(state, gradient, recipe, rules), {"forward": value}
-
-
-def moved(state: SamplerState, gradient: Any, recipe: Recipe, rules: Rules) -> SamplerState:
-    """Return the state after a step of generator and encoder."""
-    step_g, opt_g = rules.generator.update(gradient[0], state.optimisers[0])
-    step_e, opt_e = rules.encoder.update(gradient[1], state.optimisers[1])
-    generator = eqx.apply_updates(state.generator, step_g)
+    (_, terms), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.generator)
+    change, optimiser = rules.generator.update(gradient, state.optimisers[0])
+    generator = eqx.apply_updates(state.generator, change)
     return state._replace(
         generator=generator,
         average=moving_average(state.average, generator, recipe.average, state.step),
-        encoder=eqx.apply_updates(state.encoder, step_e),
-        optimisers=(opt_g, opt_e, state.optimisers[2]),
+        optimisers=(optimiser, *state.optimisers[1:]),
         step=state.step + 1,
-    )
+    ), terms
 
 
 def kl_surrogate(
@@ -175,15 +184,4 @@ def _distance(x: Batch, noised: Batch, sigma: Array, slope: Batch) -> Float[Arra
     return jnp.sqrt(jnp.mean(away**2, axis=(1, 2, 3), keepdims=True)) + 0.01
 
 
-def forward_loss(
-    key: Key[Array, ""], generator: Any, encoder: Any, x: Batch, levels: Levels
-) -> Float[Array, ""]:
-    """Return a bound of `-log q` at draws of the energy, under the lowest noise, a draw on average.
-
-    `|x - g(z)|^2 / (2 sigma^2) + KL(N(m, s^2) || N(0, I))` with `z ~ N(m, s^2)` and `m, s` by the encoder.
-    """
-    means, logs = jnp.split(jax.vmap(encoder)(x), 2, axis=-1)
-    z = means + jnp.exp(logs) * jax.random.normal(key, means.shape)
-    misfit = jnp.sum((x - images_of(generator, z)) ** 2, axis=(1, 2, 3)) / (2.0 * levels.low**2)
-    spread = 0.5 * jnp.sum(means**2 + jnp.exp(2.0 * logs) - 1.0 - 2.0 * logs, axis=-1)
-    return jnp.mean(misfit + spread)
+SURROGATES = {"kl": kl_surrogate, "fisher": fisher_surrogate}
