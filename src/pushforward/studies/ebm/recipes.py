@@ -60,7 +60,7 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
         score_rate=s.score_rate, pull=s.pull, average=s.average,
     )  # fmt: skip
     if name == "start":
-        return dataclasses.replace(ours, objective="pull", steps=s.steps(s.start_steps), rate=2e-4, pull=1.0)
+        return dataclasses.replace(ours, objective="pull", steps=s.steps(s.start_steps), pull=1.0)
     if name == "kl":
         return ours
     # Without a pull, so that what it gains over the start is its own; and in smaller steps.

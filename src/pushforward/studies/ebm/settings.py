@@ -82,16 +82,16 @@ class Settings:
     teacher_images: int = 4096
     teacher_evaluations: int = 100
     sketch_steps: int = 2000
-    start_steps: int = 5000
+    start_steps: int = 8000
     first_steps: int = 300
-    sampler_steps: int = 1200
+    sampler_steps: int = 1800
     sampler_batch: int = 64
-    score_steps: int = 2
-    sampler_rate: float = 3e-4
+    score_steps: int = 1
+    sampler_rate: float = 2e-4
     score_rate: float = 1e-3
-    pull: float = 1.0
+    pull: float = 5.0
     average: float = 0.998
-    fisher_steps: int = 150
+    fisher_steps: int = 300
     plain_steps: int = 150
     recipe: str = "warm"
 
@@ -152,5 +152,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` about an hour and a half of one core, no stage more than half
-of one; `paper` wants a GPU."""
+"""`smoke` takes seconds, on made images; `cpu` about two and a quarter hours of one core, the stage `sampler`
+more than one of them; `paper` wants a GPU."""
