@@ -27,11 +27,11 @@ INTRO = (
     "denoises; the one-shot samplers need one pass of a generator. `start` is a generator fitted to draws of "
     "the energy (never to the data): with an encoder, then with a critic that has the energy's own features "
     "and tells its draws from the sampler's in noise. `kl` is our recipe, from that start: the score net "
-    "learns what the sampler's score is more than the energy's own, two score steps go with each step of the "
-    "sampler, and the critic goes on. `kl-plain` is the paper's loop, from nothing, with its rates. `fisher` "
-    "has the start of `kl`, no critic, and trains by the projection identity, which needs neither a trace nor "
-    "second derivatives of the score net. FID and KID are of the features of our own "
-    "classifier, against the 10,000 test images; the floor is what as many training images score."
+    "learns what the sampler's score is more than the energy's own, and the critic goes on beside it, about "
+    "as strong. `kl-plain` is the paper's loop, from nothing, at its rates. `fisher` has the start of `kl`, "
+    "no critic, and trains by the projection identity, which needs neither a trace nor second derivatives of "
+    "the score net. FID and KID are of the features of our own classifier, against the 10,000 test images; "
+    "the floor is what as many training images score."
 )
 
 
