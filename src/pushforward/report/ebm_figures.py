@@ -44,11 +44,10 @@ def grid_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
 
 
 def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
-    """Return what the same ten latents become while the KL sampler trains."""
-    names = sorted(name for name in arrays if name.startswith("film/kl/"))
-    if not names:
+    """Return what the same ten latents become while the KL sampler trains, its start before it."""
+    shown = [*_frames(arrays, "start", 5), *_frames(arrays, "kl", 5)]
+    if not shown:
         return None
-    shown = [names[i] for i in np.unique(np.linspace(0, len(names) - 1, 8).round().astype(int))]
     figure, axes = subplots(1, 1, (7.0, 0.7 * len(shown)))
     axis = axes[0][0]
     axis.imshow(
@@ -56,16 +55,24 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     )
     height = arrays[shown[0]].shape[1]
     axis.set_yticks(
-        [height * (i + 0.5) for i in range(len(shown))], [str(int(n.split("/")[2])) for n in shown]
+        [height * (i + 0.5) for i in range(len(shown))],
+        [f"{n.split('/')[1]}, {int(n.split('/')[2]):,}" for n in shown],
     )
     axis.set_xticks([])
-    axis.set_ylabel("steps")
+    axis.set_ylabel("stage, steps")
     return Figure(
         "ebm_film.png",
         save(figure, "png", dpi=100),
         "Ten latents while the KL sampler trains",
-        "The moving average of the generator; the first row is where the fit to the energy's draws left it.",
+        "The moving average of the generator: while a critic leads it, then with KL beside the critic.",
     )
+
+
+def _frames(arrays: dict[str, np.ndarray], method: str, most: int) -> list[str]:
+    """Return the names of a film's frames, at most so many, the first and the last among them."""
+    names = sorted(name for name in arrays if name.startswith(f"film/{method}/"))
+    chosen = np.linspace(0, len(names) - 1, most).round().astype(int) if names else []
+    return [names[i] for i in np.unique(chosen).astype(int)]
 
 
 def speed_figure(cells: Cells, target: str) -> Figure | None:
