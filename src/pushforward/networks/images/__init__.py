@@ -13,6 +13,7 @@ from pushforward.networks.images.energies import residual_energy as residual_ene
 from pushforward.networks.images.generators import Generator as Generator
 from pushforward.networks.images.generators import PaperGenerator as PaperGenerator
 from pushforward.networks.images.generators import generator as generator
+from pushforward.networks.images.generators import images_of as images_of
 from pushforward.networks.images.generators import paper_generator as paper_generator
 from pushforward.networks.images.scores import Correction as Correction
 from pushforward.networks.images.scores import PlainScore as PlainScore

@@ -1,6 +1,7 @@
 """One-shot samplers of images: from a latent vector to pixels in [0, 1], up-sampling four times."""
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -122,3 +123,8 @@ def paper_generator(
         for i, (k, n_in, n_out) in enumerate(zip(keys, sizes[:-1], sizes[1:], strict=True))
     )
     return PaperGenerator(kernels, tuple(jnp.zeros(n) for n in sizes[1:]), tuple(norm(n) for n in widths))
+
+
+def images_of(generator: Any, z: Float[Array, "n latent"]) -> Float[Array, "n _h _w _c"]:
+    """Return a batch of images; a generator with batch normalisation has its own way."""
+    return generator.images(z) if hasattr(generator, "images") else jax.vmap(generator)(z)

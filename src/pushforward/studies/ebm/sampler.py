@@ -18,6 +18,7 @@ from pushforward.networks.images import (
     correction,
     critic,
     generator,
+    images_of,
     paper_generator,
     unet,
 )
@@ -26,7 +27,7 @@ from pushforward.studies.ebm.keeping import train
 from pushforward.studies.ebm.langevin import as_bytes
 from pushforward.studies.ebm.recipes import Recipe, recipe_of
 from pushforward.studies.ebm.settings import Settings
-from pushforward.studies.ebm.sketch import images_of, sketched
+from pushforward.studies.ebm.sketch import sketched
 from pushforward.studies.ebm.steps import (
     Levels,
     Rules,

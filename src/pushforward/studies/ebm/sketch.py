@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key, UInt8
 
-from pushforward.networks.images import small_classifier
+from pushforward.networks.images import images_of, small_classifier
 from pushforward.studies.ebm.averaging import moving_average, rise_and_fall
 from pushforward.studies.ebm.keeping import train
 from pushforward.studies.ebm.noise import Batch, minibatch
@@ -85,8 +85,3 @@ def forward_loss(key: Key[Array, ""], nets: Pair, x: Batch, sigma: float) -> Flo
     misfit = jnp.sum((x - images_of(nets.generator, z)) ** 2, axis=(1, 2, 3)) / (2.0 * sigma**2)
     spread = 0.5 * jnp.sum(means**2 + jnp.exp(2.0 * logs) - 1.0 - 2.0 * logs, axis=-1)
     return jnp.mean(misfit + spread)
-
-
-def images_of(generator: Any, z: Float[Array, "n latent"]) -> Batch:
-    """Return a batch of images; a generator with batch normalisation has its own way."""
-    return generator.images(z) if hasattr(generator, "images") else jax.vmap(generator)(z)

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key, UInt8
 
+from pushforward.networks.images import images_of
 from pushforward.studies.ebm.averaging import moving_average
 from pushforward.studies.ebm.noise import Batch, Image, denoising_loss, minibatch, noisy
 from pushforward.studies.ebm.recipes import Recipe
-from pushforward.studies.ebm.sketch import images_of
 
 
 class SamplerState(NamedTuple):
@@ -65,13 +65,10 @@ def score_step(
     noised, eps, _ = noisy(key_noise, images_of(state.generator, z), *levels)
     # `S + eps` shall be small, and where the net is a correction, `S = C - grad f`.
     wanted = eps - jax.vmap(slope)(noised) if recipe.corrects else eps
-    return fit_score(state, recipe, rules, lambda net: denoising_loss(lambda x: -net(x), noised, wanted))
 
+    def loss(net):
+        return denoising_loss(lambda x: -net(x), noised, wanted)
 
-def fit_score(
-    state: SamplerState, recipe: Recipe, rules: Rules, loss: Callable[[Any], Float[Array, ""]]
-) -> tuple[SamplerState, dict[str, Array]]:
-    """Take one step of the score net down a loss."""
     value, gradient = eqx.filter_value_and_grad(loss)(state.score)
     updates, optimiser = rules.score.update(gradient, state.optimisers[2])
     score = eqx.apply_updates(state.score, updates)
