@@ -19,15 +19,16 @@ from pushforward.latents import NormalMixture
 from pushforward.training.curvature import frame_of, lesson_of
 from pushforward.training.effort import operations
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
-from pushforward.training.map_rounds import through_maps
+from pushforward.training.map_rounds import GOOD_MAP, through_maps
 from pushforward.training.mixture_fit import reweigh
 from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 
-GOOD_START, GOOD_AT_ONCE, GOOD_ENOUGH = 0.4, 0.7, 0.9
-"""Efficiencies that end the rounds: from the second on, and already the first; and where maps could follow,
-since a mixture may be half efficient and know nothing of a neck that its draws never entered."""
+GOOD_START, GOOD_AT_ONCE = 0.4, 0.7
+"""Efficiencies that end the rounds: from the second on, and already the first. Where maps can follow, a
+mixture must be as good as they: it may be half efficient and know nothing of a neck that its draws never
+entered."""
 
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
 STOPS_IN = MAPS_IN = (4, 100)
@@ -74,7 +75,6 @@ def learn(
             return
     wanted = num_components or (64 if len(peaks.points) > 24 else 32)
     maps = MAPS_IN[0] <= target.dim <= MAPS_IN[1]
-    good = (GOOD_ENOUGH, GOOD_ENOUGH) if maps else (GOOD_AT_ONCE, GOOD_START)
     rounds: list[dict[str, float]] = []
     before = 0.0
     while True:
@@ -95,14 +95,14 @@ def learn(
         if isinstance(mixture, NormalMixture):
             mixture = reweigh(mixture, u)
         yield Lesson(frame, mixture, u, result.log_z, list(rounds))
-        if found > good[min(i, 1)]:
+        if found > (GOOD_MAP if maps else GOOD_START if i > 0 else GOOD_AT_ONCE):
             break
         # Another round of the same kind is worth its time only where the last one was.
         better = 0.1 < found > 2.0 * before
         if len(rounds) == MAX_ROUNDS or (maps and len(rounds) >= ROUNDS_BEFORE_MAPS and not better):
             break
         before = found
-    if maps and found <= GOOD_ENOUGH:
+    if maps and found <= GOOD_MAP:
         lesson = Lesson(frame, mixture, u, result.log_z, rounds)
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
         yield from through_maps(key_maps, target, lesson, num_particles=num_particles, observe=observe)
