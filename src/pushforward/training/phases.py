@@ -23,6 +23,7 @@ from pushforward.training.budget import TRAINING, Budget
 from pushforward.training.checkpoint import Checkpoint
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
+from pushforward.training.marginals import is_standard, repair_marginals
 from pushforward.training.outcome import FitError, Outcome
 from pushforward.training.pace import Alone, Crew
 from pushforward.training.progress import progress_bar
@@ -240,7 +241,8 @@ class Work:
                     network = parts.network
                     self.result = self.result._replace(state=alternating(parts).init(self.key_train))
             if isinstance(parts.latent, Mixture):
-                latent = repair_weights(key_weights, parts.target, parts.latent, network)
+                repair = repair_marginals if is_standard(parts.latent) else repair_weights
+                latent = repair(key_weights, parts.target, parts.latent, network)
                 parts = eqx.tree_at(lambda p: p.latent, parts, latent)
             weighing = weigh(key_weigh, parts.target, parts.latent, network)
             self.parts = parts

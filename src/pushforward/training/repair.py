@@ -46,7 +46,13 @@ def log_weights(target: Target, latent: Latent, network: Any, z: Float[Array, "n
     return jnp.where(jnp.isfinite(w), w, -jnp.inf)
 
 
-def _enough(dim: int) -> int:
+def tamed(log_w: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Return log weights capped at e^5 times the median: a handful of wild draws must not decide."""
+    return jnp.minimum(log_w, jnp.median(log_w) + 5.0)
+
+
+def enough(dim: int) -> int:
+    """Return how many draws are weighed in so many dimensions."""
     return NUM_DRAWS if dim < FEW_FROM else FEW_DRAWS
 
 
@@ -55,7 +61,7 @@ def weigh(
     key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int | None = None
 ) -> Weighing:
     """Estimate efficiency and `log Z` by importance sampling."""
-    w = log_weights(target, latent, network, latent.sample(key, num_draws or _enough(target.dim)))
+    w = log_weights(target, latent, network, latent.sample(key, num_draws or enough(target.dim)))
     return Weighing(effective_share(w), logsumexp(w) - jnp.log(w.size))
 
 
@@ -69,10 +75,9 @@ def repair_weights(
     latent themselves are off by, `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right,
     that is nearly all of the noise. Of coordinates that are mixtures on their own, each has its weights.
     """
-    z = latent.sample(key, min(_enough(target.dim), MAX_ENTRIES // latent.weights.size))
+    z = latent.sample(key, min(enough(target.dim), MAX_ENTRIES // latent.weights.size))
     w = log_weights(target, latent, network, z)
-    # A handful of wild draws must not decide: weights are capped at e^5 times the median.
-    share = jax.nn.softmax(jnp.minimum(w, jnp.median(w) + 5.0))
+    share = jax.nn.softmax(tamed(w))
     logs = jax.lax.map(latent.component_log_densities, z, batch_size=4096) - jnp.log(latent.weights)
 
     def responsibilities(weights):
