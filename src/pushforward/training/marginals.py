@@ -46,11 +46,11 @@ def repair_marginals(key: Key[Array, ""], target: Target, latent: Mixture, netwo
     key_draw, key_weigh = jax.random.split(key)
     z = latent.sample(key_draw, enough(target.dim))
     w = log_weights(target, latent, network, z)
-    if not bool(effective_share(w) > TRUST_FROM):
+    before = effective_share(w)
+    if not bool(before > TRUST_FROM):
         return latent
     found = marginals_of(z, tamed(w))
-    before, after = (weigh(key_weigh, target, law, network).efficiency for law in (latent, found))
-    return found if bool(after > before) else latent
+    return found if bool(weigh(key_weigh, target, found, network).efficiency > before) else latent
 
 
 @eqx.filter_jit
