@@ -195,7 +195,7 @@ def _train(
 
 def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]]:
     """Judge the sampler, unless Ctrl-C has said that nobody wants to wait, or the target cannot be asked."""
-    if not done.outcome.good and done.outcome.name != "DIVERGED":
+    if not (done.outcome.good or done.outcome.name in ("DIVERGED", "INACCURATE")):
         return {}
     try:
         import jax

@@ -19,8 +19,8 @@ from pushforward.training.probing import ROWS, seconds_a_look
 from pushforward.training.recall import FEWEST_PARTICLES
 from pushforward.training.teacher import particles_for
 
-TEACHER, TRAINING = 0.6, 0.95
-"""Shares of the budget after which no further round, and no further step, is begun."""
+TEACHER, TRAINING = 0.6, 0.92
+"""Shares of the budget after which no further round, and no step, is begun. The rest is for weighing."""
 
 A_ROUND, ROUNDS = 300, 3
 """Looks at the target that a particle takes in a round, about; and rounds there should be time for."""

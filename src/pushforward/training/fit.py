@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,7 +91,8 @@ def fit(
     - `settings`: instead of a method, all of its choices: `preset("kl", width=128)`.
     - `steps`: training steps, in place of the method's.
     - `progress`: show a progress bar on standard error.
-    - `throw`: raise `FitError` when training goes wrong; otherwise hand back the last good sampler.
+    - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE` by its own
+        account; otherwise hand back the last good sampler, and say so in the outcome alone.
     - `budget`: a time such as `"5m"`, or seconds. The phases are planned to fit: as many particles, rounds
         and steps as there is time for on this machine. Where steps are given, or a
         `checkpoint`, nothing is planned: the fit is the one without a budget, cut when time is over, with
@@ -130,7 +132,13 @@ def fit(
     }
     sampler = Sampler(parts.latent, network, work.frame, json.dumps(_plain(about)), target.parameters)
     done = Fit(sampler, result.outcome, settings, work.phases, result.rows)
-    if throw and not (result.outcome.good or result.outcome is Outcome.INTERRUPTED):
+    if throw and result.outcome is Outcome.INACCURATE:
+        warnings.warn(
+            f"{result.outcome.value}: {result.why} Use `check` before believing it, `refine` its draws, or "
+            "fit with a larger `budget`.",
+            stacklevel=2,
+        )
+    if throw and result.outcome.broken:
         diverged = result.outcome is Outcome.DIVERGED
         raise FitError((_why_diverged if diverged else _why)(work.key_check, target, sampler, result), done)
     return done

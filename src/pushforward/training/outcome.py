@@ -10,6 +10,7 @@ class Outcome(enum.Enum):
     FINISHED = "all steps were taken"
     CONVERGED = "the draws are as good as exact ones by their weights, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
+    INACCURATE = "the run came to its end, but the sampler is not the target yet by the weights of its draws"
     INTERRUPTED = "the run was interrupted; the sampler is the last good one"
     DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"
     FAILED = "the log density raised an error; the sampler is the last good one"
@@ -20,6 +21,11 @@ class Outcome(enum.Enum):
     def good(self) -> bool:
         """Whether the sampler is what was asked for, or at least the best the budget allowed."""
         return self in (Outcome.FINISHED, Outcome.CONVERGED, Outcome.OUT_OF_TIME)
+
+    @property
+    def broken(self) -> bool:
+        """Whether something went wrong on the way: what is raised."""
+        return not (self.good or self in (Outcome.INACCURATE, Outcome.INTERRUPTED))
 
 
 class FitError(RuntimeError):

@@ -21,6 +21,7 @@ from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
 from pushforward.training.budget import TRAINING, Budget
 from pushforward.training.checkpoint import Checkpoint
+from pushforward.training.doubt import doubt
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
 from pushforward.training.marginals import is_standard, repair_marginals
@@ -248,6 +249,9 @@ class Work:
             self.parts = parts
             self.metrics = {"efficiency": float(weighing.efficiency), "log_z": float(weighing.log_z)}
             found |= self.metrics
+        why = doubt(self.target.dim, weighing, None if self.lesson is None else self.lesson.log_z)
+        if why and self.result.outcome.good:
+            self._end(Outcome.INACCURATE, why)
 
     def hand_back(self) -> tuple[Parts, Any, LoopResult]:
         """Return the parts, the averaged network and where training came out."""

@@ -29,7 +29,7 @@ from pushforward.training.fit import Fit
 from pushforward.training.identity import identity_of
 from pushforward.training.loop import LoopResult, Position, Row, nothing, run
 from pushforward.training.minibatched import minibatched, training_on
-from pushforward.training.outcome import FitError, Outcome
+from pushforward.training.outcome import FitError
 from pushforward.training.progress import progress_bar
 from pushforward.training.repair import weigh
 from pushforward.training.settings import Settings, preset
@@ -124,7 +124,7 @@ def fit_posterior(
     }
     sampler = Sampler(parts.latent, network, frame, json.dumps(about), target.parameters)
     done = Fit(sampler, result.outcome, settings, phases, result.rows)
-    if throw and not (result.outcome.good or result.outcome is Outcome.INTERRUPTED):
+    if throw and result.outcome.broken:
         remedy = result.why or "try a smaller `learning_rate`."
         raise FitError(f"{result.outcome.value}: {remedy} `error.fit.sampler` holds it.", done)
     return done
