@@ -204,10 +204,10 @@ def test_a_critic_pulls_a_sampler_towards_the_teachers_images():
     @eqx.filter_jit
     def step(key, state, teacher):
         state, _ = critic_step(key, state, teacher, recipe, rules)
-        return sampler_step(key, state, lambda x: x, recipe, rules, Levels(0.3, 3.0))[0]
+        return sampler_step(key, state, lambda x: x, recipe, rules, Levels(0.3, 3.0), None)[0]
 
     for grey in (50, 200):
-        state = SamplerState(nets[0], *nets, None, None, optimisers, jnp.zeros((), jnp.int32))
+        state = SamplerState(nets[0], *nets, None, None, None, optimisers, jnp.zeros((), jnp.int32))
         for i in range(20):
             key = jax.random.fold_in(jax.random.key(2), i)
             state = step(key, state, jnp.full((20, 4, 4), grey, jnp.uint8))

@@ -110,7 +110,7 @@ def test_steps_of_the_papers_preset_can_be_traced(method):
         state, info = energy_step(KEY, state, pixels, settings, rule)
         nets, rules = fresh(build(KEY, settings, (32, 32)), recipe)
         nets, fitted = score_step(KEY, nets, jax.grad(state.energy), recipe, rules, levels)
-        return info, fitted, sampler_step(KEY, nets, jax.grad(state.energy), recipe, rules, levels)[1]
+        return info, fitted, sampler_step(KEY, nets, jax.grad(state.energy), recipe, rules, levels, None)[1]
 
     found = eqx.filter_eval_shape(steps, jax.ShapeDtypeStruct((200, 32, 32), jnp.uint8))
     assert all(leaf.shape == () for leaf in jax.tree.leaves(found))

@@ -21,6 +21,8 @@ class Recipe:
     - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
         denoised copy; otherwise the score difference is taken times `sigma`.
     - `pull`: weight of the forward term, by which a critic draws the sampler towards draws of the energy.
+    - `moments`: weight of the difference between the moments of the energy's features at its draws and at the
+        sampler's.
     - `average`: of the generator's moving average; `score_average`: of the score net that the objective sees.
     """
 
@@ -34,6 +36,7 @@ class Recipe:
     score_rate: float = 5e-4
     balanced: bool = True
     pull: float = 1.0
+    moments: float = 0.0
     average: float = 0.998
     score_average: float = 0.9
 
@@ -57,13 +60,20 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
         )  # fmt: skip
     ours = Recipe(
         steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
-        score_rate=s.score_rate, pull=s.pull, average=s.average,
+        score_rate=s.score_rate, pull=s.pull, moments=s.moments * s.pull, average=s.average,
     )  # fmt: skip
     if name == "start":
-        return dataclasses.replace(ours, objective="pull", steps=s.steps(s.start_steps), pull=1.0)
+        return dataclasses.replace(
+            ours, objective="pull", steps=s.steps(s.start_steps), pull=1.0, moments=s.moments
+        )
     if name == "kl":
         return ours
-    # Without a pull, so that what it gains over the start is its own; and in smaller steps.
+    # Without a pull or moments, so that what it gains over the start is its own; and in smaller steps.
     return dataclasses.replace(
-        ours, objective="fisher", steps=s.steps(s.fisher_steps), rate=0.5 * s.sampler_rate, pull=0.0
+        ours,
+        objective="fisher",
+        steps=s.steps(s.fisher_steps),
+        rate=0.5 * s.sampler_rate,
+        pull=0.0,
+        moments=0.0,
     )

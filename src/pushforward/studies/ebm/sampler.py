@@ -15,6 +15,7 @@ from jaxtyping import Array, Key, UInt8
 from pushforward.networks.images import (
     DistanceEnergy,
     PlainScore,
+    UNet,
     correction,
     critic,
     generator,
@@ -25,6 +26,7 @@ from pushforward.networks.images import (
 from pushforward.studies.ebm.averaging import rise_and_fall
 from pushforward.studies.ebm.keeping import train
 from pushforward.studies.ebm.langevin import as_bytes
+from pushforward.studies.ebm.moments import Features, Moments, features_of, first_lead
 from pushforward.studies.ebm.recipes import Recipe, recipe_of
 from pushforward.studies.ebm.settings import Settings
 from pushforward.studies.ebm.sketch import sketched
@@ -76,6 +78,8 @@ class Workshop:
     def _trained(self, method: str) -> SamplerState:
         recipe = recipe_of(method, self.settings)
         state, rules = fresh(self._begin(method, recipe), recipe)
+        wanted = self._wanted() if recipe.moments else None
+        state = state._replace(lead=first_lead(wanted[1]) if wanted else None)
 
         @eqx.filter_jit
         def fit_score(key, state, energy):
@@ -86,8 +90,8 @@ class Workshop:
             return critic_step(key, state, teacher, recipe, rules)
 
         @eqx.filter_jit
-        def move(key, state, energy):
-            return sampler_step(key, state, jax.grad(energy), recipe, rules, self.levels)
+        def move(key, state, energy, wanted):
+            return sampler_step(key, state, jax.grad(energy), recipe, rules, self.levels, wanted)
 
         def watch(key: Key[Array, ""], state: SamplerState):
             known: dict[str, Array] = {}
@@ -101,7 +105,7 @@ class Workshop:
 
         def step(key: Key[Array, ""], state: SamplerState):
             state, known = watch(key, state)
-            state, info = move(jax.random.fold_in(key, 1000), state, self.energy)
+            state, info = move(jax.random.fold_in(key, 1000), state, self.energy, wanted)
             return state, {**known, **info}
 
         run = partial(train, folder=self.folder, every=self.settings.checkpoint_seconds, observe=self.observe)
@@ -118,7 +122,7 @@ class Workshop:
         state = build(self.key, self.settings, self.shape)
         if not recipe.warm:
             return state
-        known = self.energy.denoiser if isinstance(self.energy, DistanceEnergy) else state.score.net
+        known = self._known(state)
         if method == "start":
             assert self.teacher is not None
             key_sketch, key_critic = jax.random.split(jax.random.fold_in(self.key, 5))
@@ -128,6 +132,16 @@ class Workshop:
             return state._replace(generator=sketch, critic=critic(key_critic, known, self.shape))
         start = self._trained("start")
         return start._replace(generator=start.average, score=correction(known))
+
+    def _known(self, state: SamplerState) -> UNet:
+        """Return a net that knows what images are made of, where the energy has one."""
+        return self.energy.denoiser if isinstance(self.energy, DistanceEnergy) else state.score.net
+
+    def _wanted(self) -> tuple[Features, Moments]:
+        """Return features, and their moments at draws of the energy."""
+        assert self.teacher is not None
+        net = self._known(build(self.key, self.settings, self.shape))
+        return features_of(jax.random.fold_in(self.key, 6), net, np.asarray(self.teacher))
 
     def _look(self, method: str, number: int, state: SamplerState) -> None:
         z = jax.random.normal(jax.random.fold_in(self.key, 99), (SHOWN, state.average.latent))
@@ -145,7 +159,7 @@ def build(key: Key[Array, ""], settings: Settings, shape: tuple[int, int]) -> Sa
         net = generator(key_g, shape, latent=s.latent, stem=2 * s.latent, widths=s.generator_widths)
     score = PlainScore(unet(key_s, s.energy_widths))
     judge = critic(key_c, score.net, shape)
-    return SamplerState(net, net, judge, score, score, (None, None, None), jnp.zeros((), jnp.int32))
+    return SamplerState(net, net, judge, score, score, None, (None, None, None), jnp.zeros((), jnp.int32))
 
 
 def fresh(state: SamplerState, recipe: Recipe) -> tuple[SamplerState, Rules]:

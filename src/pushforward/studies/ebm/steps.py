@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key, UInt8
 
 from pushforward.networks.images import images_of
 from pushforward.studies.ebm.averaging import moving_average
+from pushforward.studies.ebm.moments import Features, Lead, Moments, followed
+from pushforward.studies.ebm.moments import surrogate as moments_surrogate
 from pushforward.studies.ebm.noise import Batch, Image, denoising_loss, minibatch, noisy
 from pushforward.studies.ebm.recipes import Recipe
 
@@ -24,6 +26,8 @@ class SamplerState(NamedTuple):
     """Tells draws of the energy from the sampler's: what the forward term needs."""
     score: Any
     score_average: Any
+    lead: Lead | None
+    """Where the moments of the energy's features lead, if they do."""
     optimisers: tuple[Any, Any, Any]
     """Of generator, critic and score net."""
     step: Array
@@ -44,7 +48,7 @@ class Levels(NamedTuple):
     high: float
 
 
-CRITIC_LEVELS = Levels(0.05, 1.0)
+CRITIC_LEVELS = Levels(0.02, 1.0)
 """Noise in which a critic sees images: from none to speak of, to what leaves their outlines."""
 
 SHIFT = 2
@@ -117,9 +121,10 @@ def sampler_step(
     recipe: Recipe,
     rules: Rules,
     levels: Levels,
+    wanted: tuple[Features, Moments] | None,
 ) -> tuple[SamplerState, dict[str, Array]]:
-    """Move the generator by the objective at one set of noise levels, and by what the critic sees."""
-    key_z, key_noise, key_pull = jax.random.split(key, 3)
+    """Move the generator by the objective under noise, by the critic, and towards the moments `wanted`."""
+    key_z, key_noise, key_pull, key_moments = jax.random.split(key, 4)
     z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
     surrogate = SURROGATES.get(recipe.objective)
 
@@ -130,14 +135,19 @@ def sampler_step(
         if recipe.pull:
             doubt = jax.nn.softplus(-jax.vmap(state.critic)(seen(key_pull, x)))
             terms["pull"] = recipe.pull * jnp.mean(doubt)
-        return sum(terms.values()), terms
+        if wanted is None or state.lead is None:
+            return sum(terms.values()), (terms, None)
+        apart, u = moments_surrogate(key_moments, x, wanted[0], state.lead, wanted[1])
+        terms["moments"] = recipe.moments * apart
+        return sum(terms.values()), (terms, followed(state.lead, u, wanted[1], state.step))
 
-    (_, terms), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.generator)
+    (_, (terms, lead)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.generator)
     change, optimiser = rules.generator.update(gradient, state.optimisers[0])
     generator = eqx.apply_updates(state.generator, change)
     return state._replace(
         generator=generator,
         average=moving_average(state.average, generator, recipe.average, state.step),
+        lead=lead,
         optimisers=(optimiser, *state.optimisers[1:]),
         step=state.step + 1,
     ), terms
