@@ -15,6 +15,9 @@ from pushforward.checks import check_count
 # Uniforms are kept off 0 and 1, where the normal quantile is infinite; 2^-24 is float32's grain.
 _EDGE = 2.0**-24
 
+FEW_PARTS = 512
+"""Components up to which looking at all of them is the fastest way to find one."""
+
 GATHER_UP_TO = 64
 """Dimensions up to which every draw may have a factor of its own in memory."""
 
@@ -242,7 +245,8 @@ def _part(weights: Float[Array, " k"], u: Float[Array, ""]) -> tuple[Int[Array, 
     """Return which part of `[0, 1]`, cut in the ratio of the weights, `u` falls in, and how far along it."""
     ends = jnp.cumsum(weights)
     at = u * ends[-1]
-    k = jnp.minimum(jnp.searchsorted(ends, at, side="right", method="compare_all"), weights.size - 1)
+    method = "compare_all" if weights.size <= FEW_PARTS else "scan"
+    k = jnp.minimum(jnp.searchsorted(ends, at, side="right", method=method), weights.size - 1)
     return k, 1.0 - (ends[k] - at) / jnp.maximum(weights[k], jnp.finfo(weights.dtype).tiny)
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import pushforward as pf
-from pushforward.training import Outcome, phases, teacher
+from pushforward.training import Outcome, mending, teacher
 from pushforward.training.doubt import doubt, least_efficiency
 from pushforward.training.repair import Weighing
 
@@ -53,7 +53,7 @@ def test_a_doubtful_fit_is_handed_back_with_a_warning(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fit().outcome is Outcome.FINISHED
-    monkeypatch.setattr(phases, "doubt", lambda *weighed: "it is a planted doubt.")
+    monkeypatch.setattr(mending, "doubt", lambda *weighed: "it is a planted doubt.")
     with pytest.warns(UserWarning, match=r"not the target yet.*planted doubt.*`check`"):
         done = fit()
     assert done.outcome is Outcome.INACCURATE

@@ -19,8 +19,9 @@ from pushforward.training.probing import ROWS, seconds_a_look
 from pushforward.training.recall import FEWEST_PARTICLES
 from pushforward.training.teacher import particles_for
 
-TEACHER, TRAINING = 0.6, 0.92
-"""Shares of the budget after which no further round, and no step, is begun. The rest is for weighing."""
+TEACHER, MAPS, TRAINING = 0.6, 0.8, 0.92
+"""Shares of the budget after which no further round, no first map (which is training too) and no step is
+begun. The rest is for weighing."""
 
 A_ROUND, ROUNDS = 300, 3
 """Looks at the target that a particle takes in a round, about; and rounds there should be time for."""
@@ -50,10 +51,10 @@ class Budget(NamedTuple):
         )
         return min(particles_for(target), 2 ** int(math.log2(max(affordable, FEWEST_PARTICLES))))
 
-    def another_round(self, last: float) -> bool:
-        """Say whether there is time for a round as long as the last one."""
-        now = time.monotonic()
-        return now + (last if self.plans else 0.0) < self.until(TEACHER)
+    def another_round(self, last: float, ahead: float = 1.0) -> bool:
+        """Say whether there is time for a round `ahead` times as long as the last one."""
+        needed = ahead * last if self.plans else 0.0
+        return time.monotonic() + needed < self.until(TEACHER if ahead == 1.0 else MAPS)
 
     def steps(self, key: Key[Array, ""], algorithm: Algorithm, state: Any, usual: int) -> int:
         """Return how many training steps there is time for, after some that are timed and forgotten."""

@@ -39,6 +39,8 @@ class Lesson(NamedTuple):
     rounds: list[dict[str, float]]
     network: Coupled | None = None
     """A map from the mixture to such draws, where the last rounds needed one."""
+    ahead: float = 1.0
+    """How many times as long as the round before it the next round takes, if there is one."""
 
 
 def row_of(result: Teaching) -> dict[str, float]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import equinox as eqx
 import jax
 from jaxtyping import Array, Key
 from rich.console import Console
@@ -15,21 +14,18 @@ from rich.console import Console
 from pushforward.base import Algorithm, Target
 from pushforward.failures import came_from_running
 from pushforward.frame import Frame, InFrame
-from pushforward.latents import Mixture
 from pushforward.networks import untouched
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
 from pushforward.training.budget import TRAINING, Budget
 from pushforward.training.checkpoint import Checkpoint
-from pushforward.training.doubt import doubt
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
-from pushforward.training.marginals import is_standard, repair_marginals
+from pushforward.training.mending import mended
 from pushforward.training.outcome import FitError, Outcome
 from pushforward.training.pace import Alone, Crew
 from pushforward.training.progress import progress_bar
 from pushforward.training.recall import keep_lesson, lessons, recalled_lesson, recalled_position
-from pushforward.training.repair import repair_weights, weigh
 from pushforward.training.settings import Settings
 from pushforward.training.spread import batch_mesh
 from pushforward.training.teacher import learn
@@ -116,7 +112,7 @@ class Work:
                 whole, words = True, {"num_particles": self.budget.particles(self.target), "observe": observe}
                 for lesson in lessons(learn, self.key_teacher, self.target, **words):
                     self.lesson, now = lesson, time.monotonic()
-                    whole = self.budget.another_round(now - began)
+                    whole = self.budget.another_round(now - began, lesson.ahead)
                     if not whole:
                         break
                     began = now
@@ -225,33 +221,26 @@ class Work:
         return alternating(shared)
 
     def repair(self) -> None:
-        """Put the mode weights right and say how near the sampler came, where its density is known."""
+        """Put the sampler right where its density is known, and say how near it came."""
         assert self.parts is not None
         assert self.result is not None
         if self.settings.objective != "exact_kl" or self.result.outcome in UNREPAIRED:
             return
         with self._phase("repair") as found:
-            key_weights, key_weigh = jax.random.split(self.key_repair)
-            parts, network = self.parts, averaged(self.parts, self.result.state)
-            if self.target.dim >= SKIP_FROM and not self._nothing_to_learn():
-                # Where the teacher left next to nothing to mend, training may cost more than it mends.
-                before = weigh(key_weigh, parts.target, parts.latent, parts.network).efficiency
-                after = weigh(key_weigh, parts.target, parts.latent, network).efficiency
-                found |= {"untrained_efficiency": float(before), "trained_efficiency": float(after)}
-                if bool(after < before):
-                    network = parts.network
-                    self.result = self.result._replace(state=alternating(parts).init(self.key_train))
-            if isinstance(parts.latent, Mixture):
-                repair = repair_marginals if is_standard(parts.latent) else repair_weights
-                latent = repair(key_weights, parts.target, parts.latent, network)
-                parts = eqx.tree_at(lambda p: p.latent, parts, latent)
-            weighing = weigh(key_weigh, parts.target, parts.latent, network)
-            self.parts = parts
-            self.metrics = {"efficiency": float(weighing.efficiency), "log_z": float(weighing.log_z)}
-            found |= self.metrics
-        why = doubt(self.target.dim, weighing, None if self.lesson is None else self.lesson.log_z)
-        if why and self.result.outcome.good:
-            self._end(Outcome.INACCURATE, why)
+            trained = averaged(self.parts, self.result.state)
+            # Where the teacher left next to nothing to mend, training may cost more than it mends.
+            may_revert = self.target.dim >= SKIP_FROM and not self._nothing_to_learn()
+            # Other methods are handed back as they are, since how good they are is what is asked.
+            lesson = self.lesson if self.settings.method == "default" else None
+            done = mended(self.key_repair, self.parts, trained, lesson, may_revert=may_revert)
+            if done.reverted:
+                state = alternating(done.parts).init(self.key_train)
+                self.result = self.result._replace(state=state)
+            self.parts = done.parts
+            self.metrics = done.metrics
+            found |= done.found
+            if done.why and self.result.outcome.good:
+                self._end(Outcome.INACCURATE, done.why)
 
     def hand_back(self) -> tuple[Parts, Any, LoopResult]:
         """Return the parts, the averaged network and where training came out."""

@@ -31,6 +31,9 @@ mixture must be as good as they: it may be half efficient and know nothing of a 
 entered."""
 
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
+MAP_COST = 6.0
+"""What the first round through a map takes, next to the round before it: most of it fits maps."""
+
 STOPS_IN = MAPS_IN = (4, 100)
 """Dimensions in which the stops of walks are looked at, and in which particles may be seen through a map:
 below, particles find all mass; above, it is dear."""
@@ -94,16 +97,17 @@ def learn(
             rounds[-1]["efficiency"] = found
         if isinstance(mixture, NormalMixture):
             mixture = reweigh(mixture, u)
-        yield Lesson(frame, mixture, u, result.log_z, list(rounds))
-        if found > (GOOD_MAP if maps else GOOD_START if i > 0 else GOOD_AT_ONCE):
-            break
+        good = found > (GOOD_MAP if maps else GOOD_START if i > 0 else GOOD_AT_ONCE)
         # Another round of the same kind is worth its time only where the last one was.
         better = 0.1 < found > 2.0 * before
-        if len(rounds) == MAX_ROUNDS or (maps and len(rounds) >= ROUNDS_BEFORE_MAPS and not better):
+        last = good or i + 1 == MAX_ROUNDS or (maps and i + 1 >= ROUNDS_BEFORE_MAPS and not better)
+        to_maps = last and maps and not good
+        lesson = Lesson(frame, mixture, u, result.log_z, list(rounds), ahead=MAP_COST if to_maps else 1.0)
+        yield lesson
+        if last:
             break
         before = found
-    if maps and found <= GOOD_MAP:
-        lesson = Lesson(frame, mixture, u, result.log_z, rounds)
+    if to_maps:
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
         yield from through_maps(key_maps, target, lesson, num_particles=num_particles, observe=observe)
 

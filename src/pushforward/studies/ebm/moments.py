@@ -23,8 +23,8 @@ LEVELS = (0.05, 0.5)
 FEATURES, ROWS, PIECE = 256, 2048, 128
 """Features at most, images that say which, and images that are looked at at a time."""
 
-KEEP, EVERY = 0.98, 10
-"""Share of a sampler's moments that a step keeps, and steps between two looks at how they differ."""
+EVERY = 10
+"""Steps between two looks at how moments differ."""
 
 RIDGE = 1e-3
 """Added to variances, of which a feature has one on average."""
@@ -109,7 +109,7 @@ def surrogate(
 
 
 def followed(
-    lead: Lead, u: Float[Array, "n features"], wanted: Moments, step: Int[Array, ""], keep: float = KEEP
+    lead: Lead, u: Float[Array, "n features"], wanted: Moments, step: Int[Array, ""], keep: float
 ) -> Lead:
     """Return the lead after a batch with the features `u`; every so often with a new map."""
     mean, second = lead.moments

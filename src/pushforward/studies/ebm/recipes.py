@@ -23,6 +23,7 @@ class Recipe:
     - `pull`: weight of the forward term, by which a critic draws the sampler towards draws of the energy.
     - `moments`: weight of the difference between the moments of the energy's features at its draws and at the
         sampler's.
+    - `memory`: share of the sampler's moments that a step keeps: moments of too few draws are mostly noise.
     - `average`: of the generator's moving average; `score_average`: of the score net that the objective sees.
     """
 
@@ -37,6 +38,7 @@ class Recipe:
     balanced: bool = True
     pull: float = 1.0
     moments: float = 0.0
+    memory: float = 0.995
     average: float = 0.998
     score_average: float = 0.9
 
@@ -60,11 +62,16 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
         )  # fmt: skip
     ours = Recipe(
         steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
-        score_rate=s.score_rate, pull=s.pull, moments=s.moments * s.pull, average=s.average,
+        score_rate=s.score_rate, pull=s.pull, moments=s.moments, average=s.average,
     )  # fmt: skip
     if name == "start":
         return dataclasses.replace(
-            ours, objective="pull", steps=s.steps(s.start_steps), pull=1.0, moments=s.moments
+            ours,
+            objective="pull",
+            steps=s.steps(s.start_steps),
+            pull=1.0,
+            moments=s.start_moments,
+            memory=0.98,
         )
     if name == "kl":
         return ours

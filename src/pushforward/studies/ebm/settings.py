@@ -40,9 +40,9 @@ class Settings:
     fitting them with an encoder, then `start_steps` with a critic. `first_steps` of the critic, and of the
     score net, before the sampler moves. Then `sampler_steps` with `score_steps` score steps each, at rates
     `sampler_rate` and `score_rate`, in batches of `sampler_batch`; `pull`: the weight of the critic beside
-    the objective, and `moments`: that of the features' moments beside a critic of weight one; `average`: of
-    the moving averages. `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop.
-    `recipe`: `warm`, or `plain` for the paper's loop throughout.
+    the objective, `moments`: that of the features' moments, `start_moments`: the same in the start, beside a
+    critic of weight one; `average`: of the moving averages. `fisher_steps` for the Fisher sampler;
+    `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for the paper's loop throughout.
 
     **Judging.** `judge_images` of a sampler; `speed_repeats` timings at each of `speed_batches`.
     """
@@ -91,7 +91,8 @@ class Settings:
     sampler_rate: float = 2e-4
     score_rate: float = 1e-3
     pull: float = 5.0
-    moments: float = 0.03
+    start_moments: float = 0.03
+    moments: float = 0.5
     average: float = 0.998
     fisher_steps: int = 300
     plain_steps: int = 150
@@ -116,7 +117,9 @@ class Settings:
                 check_count(value, field.name, at_least=0 if field.name == "seed" else 1)
             elif field.type is float:
                 check_positive(
-                    value, field.name, zero=field.name in ("pull", "moments", "checkpoint_seconds")
+                    value,
+                    field.name,
+                    zero=field.name in ("pull", "moments", "start_moments", "checkpoint_seconds"),
                 )
         for name in ("max_steps", "made_images"):
             if getattr(self, name) is not None:

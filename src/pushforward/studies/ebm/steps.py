@@ -139,7 +139,7 @@ def sampler_step(
             return sum(terms.values()), (terms, None)
         apart, u = moments_surrogate(key_moments, x, wanted[0], state.lead, wanted[1])
         terms["moments"] = recipe.moments * apart
-        return sum(terms.values()), (terms, followed(state.lead, u, wanted[1], state.step))
+        return sum(terms.values()), (terms, followed(state.lead, u, wanted[1], state.step, recipe.memory))
 
     (_, (terms, lead)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.generator)
     change, optimiser = rules.generator.update(gradient, state.optimisers[0])

@@ -1,0 +1,77 @@
+"""What is handed back where no map is good enough: the teacher's particles, each a Langevin step wide.
+
+Laws with symmetries, such as those of particles that may turn and change places, lie along thin shells that
+no mixture of a few normals and no map that keeps its neighbours together can follow. Tempered particles can.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.latents import Latent, NormalMixture
+
+MOST, FEWEST, ENTRIES = 8192, 256, 2**22
+"""Particles that are kept at most and at least, and entries of all their shapes together."""
+
+DROP = 0.01
+"""Nats a coordinate by which steps may lower the mean log density."""
+
+SIZES = tuple(float(h) for h in np.geomspace(0.5, 0.005, 14))
+"""Sizes of steps that are tried, in the frame's units, the longest first."""
+
+LOW, LOWER = 0.5, 0.05
+"""Nats, at all and in each coordinate, by which a map's draws must lie lower than particles to be given
+up."""
+
+LOOKS = 4096
+
+
+def can_scatter(dim: int) -> bool:
+    """Whether there is room for particles enough in so many dimensions."""
+    return dim > 1 and ENTRIES // dim**2 >= FEWEST
+
+
+def lies_low(
+    key: Key[Array, ""], target: Target, latent: Latent, network: eqx.Module, draws: Float[Array, "m dim"]
+) -> bool:
+    """Whether a map's draws lie where the density is much lower than at the teacher's, by their medians."""
+    ours = _heights(target, jax.vmap(network)(latent.sample(key, LOOKS)))  # pyright: ignore[reportArgumentType]
+    theirs = _heights(target, _thinned(draws, LOOKS))
+    return not bool(jnp.median(theirs) - jnp.median(ours) <= LOW + LOWER * target.dim)
+
+
+def scattered(key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"]) -> NormalMixture:
+    """Return equal normals around the points to which a Langevin step's drift takes the teacher's draws.
+
+    `x + h^2 score(x) / 2 + h N(0, I)`, with the longest `h` that hardly lowers the log density. The drift
+    makes up for what the noise adds, so that a step may be longer than plain noise could be wide.
+    """
+    dim = target.dim
+    points = _thinned(draws, min(MOST, ENTRIES // dim**2))
+    scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
+    scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
+    before = jnp.mean(_heights(target, points))
+    eps = jax.random.normal(key, points.shape)
+
+    def centres(size: float) -> Float[Array, "n dim"]:
+        return points + 0.5 * size**2 * scores
+
+    def is_gentle(size: float) -> bool:
+        return bool(jnp.mean(_heights(target, centres(size) + size * eps)) >= before - DROP * dim)
+
+    size = next((size for size in SIZES if is_gentle(size)), SIZES[-1])
+    shapes = jnp.tile(size * jnp.eye(dim), (len(points), 1, 1))
+    return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), shapes)
+
+
+def _thinned(draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
+    return draws[:: max(1, -(-len(draws) // count))]
+
+
+@eqx.filter_jit
+def _heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    found = jax.lax.map(target.log_density, x, batch_size=1024)
+    return jnp.where(jnp.isnan(found), -jnp.inf, found)

@@ -1,0 +1,94 @@
+"""Where no map is good enough, the teacher's particles: near the target, and nearer than plain noise would be."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import pushforward as pf
+from pushforward.base import Target
+from pushforward.latents import Normal, NormalMixture
+from pushforward.networks import untouched
+from pushforward.training import Outcome, mending, teacher
+from pushforward.training.repair import Weighing
+from pushforward.training.scatter import DROP, MOST, SIZES, can_scatter, lies_low, scattered
+
+KEY = jax.random.key(0)
+DIM, RADIUS, WIDTH = 4, 3.0, 0.1
+
+
+class Shell(Target):
+    """`|x|` near three, in all directions alike."""
+
+    dim: int = eqx.field(static=True, default=DIM)
+    name: str = eqx.field(static=True, default="shell")
+
+    def log_density(self, x):
+        return -0.5 * ((jnp.sqrt(jnp.sum(x**2)) - RADIUS) / WIDTH) ** 2
+
+
+def shell_draws(n=20_000):
+    rng = np.random.default_rng(1)
+    towards = rng.normal(size=(n, DIM))
+    radius = RADIUS + WIDTH * rng.normal(size=(n, 1))
+    return jnp.asarray(radius * towards / np.linalg.norm(towards, axis=1, keepdims=True), jnp.float32)
+
+
+@pytest.fixture(scope="module")
+def scatter():
+    return scattered(KEY, Shell(), shell_draws())
+
+
+def test_particles_keep_their_height_and_do_not_repeat(scatter):
+    assert isinstance(scatter, NormalMixture)
+    assert len(scatter.weights) <= MOST
+    x = np.asarray(scatter.sample(jax.random.key(1), 20_000), np.float64)
+    assert len(np.unique(x, axis=0)) == len(x)
+    radius = np.linalg.norm(x, axis=1)
+    assert radius.mean() == pytest.approx(RADIUS, abs=0.02)
+    # The mean log density is `-1/2` on the shell, and steps cost what they may.
+    assert np.mean(-0.5 * ((radius - RADIUS) / WIDTH) ** 2) > -0.5 - 1.5 * DROP * DIM
+
+
+def test_the_step_is_as_long_as_it_may_be(scatter):
+    size = float(scatter.choleskys[0, 0, 0])
+    assert SIZES[-1] < size < SIZES[0]
+    # Wider by what one size is more than the next, it would cost too much.
+    x = np.asarray(shell_draws()[:8000], np.float64)
+    score = (RADIUS / np.linalg.norm(x, axis=1, keepdims=True) - 1.0) * x / WIDTH**2
+    longer = 1.5 * size
+    far = x + 0.5 * longer**2 * score + longer * np.random.default_rng(2).normal(size=x.shape)
+    assert np.mean(-0.5 * ((np.linalg.norm(far, axis=1) - RADIUS) / WIDTH) ** 2) < -0.5 - DROP * DIM
+
+
+def test_a_map_off_the_shell_lies_low_and_one_on_it_does_not(scatter):
+    target, draws = Shell(), shell_draws()
+    assert lies_low(KEY, target, Normal(DIM), untouched(DIM), draws)
+    assert not lies_low(KEY, target, scatter, untouched(DIM), draws)
+
+
+def test_there_must_be_room_for_particles():
+    assert [can_scatter(dim) for dim in (1, 2, 39, 100, 1000)] == [False, True, True, True, False]
+
+
+def test_a_fit_whose_map_fails_hands_back_particles(monkeypatch, tmp_path):
+    """The target is well within reach; that its map has failed is planted."""
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
+    monkeypatch.setattr(mending, "weigh", lambda *a: Weighing(jnp.asarray(0.01), jnp.asarray(0.0)))
+    monkeypatch.setattr(mending, "lies_low", lambda *a: True)
+    target = pf.targets.gaussian()
+    with pytest.warns(UserWarning, match=r"0.01 of its draws.*teacher's particles, moved a little"):
+        done = pf.fit(KEY, target, settings=pf.preset("default", num_steps=2, width=8), progress=False)
+    assert done.outcome is Outcome.INACCURATE
+    assert done.phases[-1]["particles"] == len(done.sampler.latent.weights) > 500
+    assert done.sampler.about["metrics"].keys() >= {"log_z"}
+    assert "efficiency" not in done.sampler.about["metrics"]
+    done.sampler.save(tmp_path / "scatter.pf")
+    again = pf.load(tmp_path / "scatter.pf")
+    x = np.asarray(again.sample(jax.random.key(2), 10_000))
+    np.testing.assert_array_equal(x, done.sampler.sample(jax.random.key(2), 10_000))
+    exact = np.asarray(target.sample(jax.random.key(3), 10_000))
+    # A thousand particles that share ancestors: moments to about six hundredths.
+    assert np.abs(x.mean(0) - exact.mean(0)).max() < 0.25 * exact.std(0).max()
+    assert np.abs(x.std(0) / exact.std(0) - 1).max() < 0.2
