@@ -24,14 +24,15 @@ INTRO = (
     "An energy `E_sigma = f / sigma` of MNIST (padded to 32 x 32, pixels from 0 to 1) by denoising score "
     "matching at noise levels from 0.3 to 3, log-uniform, the loss of the scores weighted by `sigma^2`. "
     "`langevin-K` draws from it by annealed Langevin dynamics with K evaluations, the last of which "
-    "denoises; the one-shot samplers need one pass of a generator. `start` is a generator fitted to draws of "
-    "the energy (never to the data): with an encoder, then with a critic that has the energy's own features "
-    "and tells its draws from the sampler's in noise. `kl` is our recipe, from that start: the score net "
-    "learns what the sampler's score is more than the energy's own, and the critic goes on beside it, about "
-    "as strong. `kl-plain` is the paper's loop, from nothing, at its rates. `fisher` has the start of `kl`, "
-    "no critic, and trains by the projection identity, which needs neither a trace nor second derivatives of "
-    "the score net. FID and KID are of the features of our own classifier, against the 10,000 test images; "
-    "the floor is what as many training images score."
+    "denoises; the one-shot samplers need one pass of a generator. `start` is a generator fitted to draws "
+    "of the energy (never to the data): with an encoder, then with a critic that has the energy's own "
+    "features and tells its draws from the sampler's in noise, and by the first two moments of those "
+    "features. `kl` is our recipe, from that start: the score net learns what the sampler's score is more "
+    "than the energy's own, and critic and moments go on beside it, about as strong. `kl-plain` is the "
+    "paper's loop, from nothing, at its rates. `fisher` has the start of `kl`, neither critic nor moments, "
+    "and trains by the projection identity, which needs neither a trace nor second derivatives of the "
+    "score net. FID and KID are of the features of our own classifier, against the 10,000 test images; the "
+    "floor is what as many training images score."
 )
 
 
