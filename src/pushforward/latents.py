@@ -169,6 +169,10 @@ class NormalMixture(Latent):
         order = jnp.argsort(self.means[:, 0])
         place, rest = _part(self.weights[order], u[0])
         k = order[place]
+        if self.weights.size > FEW_PARTS:
+            # So little of the uniform is left that its ends are grains, not the tails of a normal.
+            grain = jnp.minimum(0.5 * _EDGE * jnp.sum(self.weights) / self.weights[k], 0.5)
+            rest = jnp.clip(rest, grain, 1.0 - grain)
         return self.means[k] + self.choleskys[k] @ _to_normal(u.at[0].set(rest))
 
     def component_log_densities(self, z: Float[Array, " latent"]) -> Float[Array, " k"]:

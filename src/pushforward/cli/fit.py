@@ -243,5 +243,8 @@ def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> N
     rows.append(("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"))
     console = stdout()
     console.print(pairs(rows))
-    line = f"pushforward sample {shlex.quote(str(folder))} -n 1000000 --out draws.npy"
+    place = shlex.quote(str(folder))
+    line = f"pushforward sample {place} -n 1000000 --out draws.npy"
+    if not done.outcome.good:
+        line = f"pushforward check {place}"
     console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

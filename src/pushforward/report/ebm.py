@@ -28,7 +28,7 @@ INTRO = (
     "of the energy (never to the data): with an encoder, then with a critic that has the energy's own "
     "features and tells its draws from the sampler's in noise, and by the first two moments of those "
     "features. `kl` is our recipe, from that start: the score net learns what the sampler's score is more "
-    "than the energy's own, and critic and moments go on beside it, about as strong. `kl-plain` is the "
+    "than the energy's own, and critic and moments go on beside it. `kl-plain` is the "
     "paper's loop, from nothing, at its rates. `fisher` has the start of `kl`, neither critic nor moments, "
     "and trains by the projection identity, which needs neither a trace nor second derivatives of the "
     "score net. FID and KID are of the features of our own classifier, against the 10,000 test images; the "

@@ -61,7 +61,7 @@ def save_run(
     - `fit`: what `fit` handed back.
     - `target`: `spec` (what was typed), `name`, `dim`.
     - `seed`, `command`: enough to run it again.
-    - `message`: the outcome in words; that of the outcome itself otherwise.
+    - `message`: the outcome in words; that of the outcome itself otherwise, and why it is so if it says.
     - `metrics`: name to `{"value", "spread", "n", "repeats", "floor"}`, beside what training itself found.
     - `model`: the user's own file that the target came from; a copy is kept with the run.
     """
@@ -80,7 +80,7 @@ def save_run(
         "versions": header.versions,
         "cores": header.cores,
         "outcome": fit.outcome.name,
-        "message": message or fit.outcome.value,
+        "message": message or ": ".join(filter(None, (fit.outcome.value, story.get("why", "")))),
         "phases": story["phases"],
         # How long the history is: one that was cut at the end of a line would look whole.
         "rows": len(fit.history),

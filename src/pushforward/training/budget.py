@@ -54,7 +54,7 @@ class Budget(NamedTuple):
     def another_round(self, last: float, ahead: float = 1.0) -> bool:
         """Say whether there is time for a round `ahead` times as long as the last one."""
         needed = ahead * last if self.plans else 0.0
-        return time.monotonic() + needed < self.until(TEACHER if ahead == 1.0 else MAPS)
+        return time.monotonic() + needed < self.until(MAPS if ahead > 1.0 else TEACHER)
 
     def steps(self, key: Key[Array, ""], algorithm: Algorithm, state: Any, usual: int) -> int:
         """Return how many training steps there is time for, after some that are timed and forgotten."""

@@ -26,12 +26,12 @@ def doubt(dim: int, weighing: Weighing, taught: float | None) -> str:
     efficiency, log_z = float(weighing.efficiency), float(weighing.log_z)
     if not efficiency >= least_efficiency(dim):
         return (
-            f"a share of {efficiency:.2g} of its draws is effective, which in {dim} dimensions should be "
-            f"{least_efficiency(dim):.2g} at least."
+            f"a share of {efficiency:.2g} of the map's draws is effective, which in {dim} dimensions should "
+            f"be {least_efficiency(dim):.2g} at least."
         )
     if taught is not None and not abs(log_z - taught) <= APART:
         return (
-            f"`log Z` is {log_z:.2f} by its draws and {taught:.2f} by the teacher's particles: one of them "
-            "lacks mass that the other has."
+            f"`log Z` is {log_z:.2f} by the map's draws and {taught:.2f} by the teacher's particles: one of "
+            "the two may lack mass that the other has."
         )
     return ""

@@ -127,15 +127,16 @@ def fit(
         "method": settings.method,
         "settings": dataclasses.asdict(settings),
         "outcome": result.outcome.name,
-        "metrics": {**_last(result.rows), **work.metrics},
+        "metrics": {**({} if work.reverted else _last(result.rows)), **work.metrics},
         "phases": work.phases,
+        **({"why": result.why} if result.why else {}),
     }
     sampler = Sampler(parts.latent, network, work.frame, json.dumps(_plain(about)), target.parameters)
     done = Fit(sampler, result.outcome, settings, work.phases, result.rows)
-    if throw and result.outcome is Outcome.INACCURATE:
+    if throw and result.why and not result.outcome.broken:
         warnings.warn(
             f"{result.outcome.value}: {result.why} Use `check` before believing it, `refine` its draws, or "
-            "fit with a larger `budget`.",
+            "train for longer.",
             stacklevel=2,
         )
     if throw and result.outcome.broken:

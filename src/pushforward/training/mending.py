@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 from pushforward.latents import Mixture
 from pushforward.networks import untouched
 from pushforward.training.alternating import Parts
-from pushforward.training.doubt import doubt
+from pushforward.training.doubt import doubt, least_efficiency
 from pushforward.training.lesson import Lesson
 from pushforward.training.marginals import is_standard, repair_marginals
 from pushforward.training.repair import repair_weights, weigh
@@ -31,9 +31,19 @@ class Mended(NamedTuple):
 
 
 def mended(
-    key: Key[Array, ""], parts: Parts, trained: Any, lesson: Lesson | None, *, may_revert: bool
+    key: Key[Array, ""],
+    parts: Parts,
+    trained: Any,
+    lesson: Lesson | None,
+    *,
+    may_revert: bool,
+    may_scatter: bool,
 ) -> Mended:
-    """Return the better of start and end of training, its latents repaired; or the teacher's particles."""
+    """Return a trained network with its latents repaired.
+
+    Or the network that training began with, where it `may_revert` and that one is more efficient; or the
+    teacher's particles, where it `may_scatter` and no map came near them.
+    """
     key_weights, key_weigh = jax.random.split(key)
     network, found = trained, {}
     if may_revert:
@@ -50,17 +60,18 @@ def mended(
     metrics = {"efficiency": float(weighing.efficiency), "log_z": float(weighing.log_z)}
     why = doubt(parts.target.dim, weighing, None if lesson is None else lesson.log_z)
     done = Mended(parts, network is not trained, metrics, found | metrics, why)
-    return done if lesson is None or not why else _or_particles(key, done, network, lesson)
-
-
-def _or_particles(key: Key[Array, ""], done: Mended, network: Any, lesson: Lesson) -> Mended:
-    """Return the teacher's particles in place of a map that is far from them."""
-    parts, (key_look, key_scatter) = done.parts, jax.random.split(jax.random.fold_in(key, 1))
-    target = parts.target
-    if not can_scatter(target.dim) or not lies_low(key_look, target, parts.latent, network, lesson.draws):
+    # An efficient map with another `log Z` may be the one that is right.
+    poor = not metrics["efficiency"] >= least_efficiency(parts.target.dim)
+    if not (may_scatter and poor and lesson is not None and can_scatter(parts.target.dim)):
         return done
-    latent = scattered(key_scatter, target, lesson.draws)
-    parts = dataclasses.replace(parts, latent=latent, network=untouched(target.dim))
-    why = f"{done.why} Its draws are the teacher's particles, moved a little: no map came near them."
-    found = {**done.found, "particles": len(latent.weights)}
-    return Mended(parts, reverted=True, metrics={"log_z": lesson.log_z}, found=found, why=why)
+    key_look, key_scatter = jax.random.split(jax.random.fold_in(key, 1))
+    if not lies_low(key_look, parts.target, parts.latent, network, lesson.draws):
+        return done
+    latent = scattered(key_scatter, parts.target, lesson.draws)
+    return Mended(
+        dataclasses.replace(parts, latent=latent, network=untouched(parts.target.dim)),
+        reverted=True,
+        metrics={"log_z": lesson.log_z},
+        found=found | {f"map_{n}": v for n, v in metrics.items()} | {"particles": len(latent.weights)},
+        why=f"{why} The sampler is the teacher's particles instead, each moved a little.",
+    )

@@ -10,7 +10,7 @@ class Outcome(enum.Enum):
     FINISHED = "all steps were taken"
     CONVERGED = "the draws are as good as exact ones by their weights, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
-    INACCURATE = "the run came to its end, but the sampler is not the target yet by the weights of its draws"
+    INACCURATE = "the run came to its end, but by its own account the sampler is not the target yet"
     INTERRUPTED = "the run was interrupted; the sampler is the last good one"
     DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"
     FAILED = "the log density raised an error; the sampler is the last good one"

@@ -68,6 +68,8 @@ class Work:
         self.parts: Parts | None = None
         self.result: LoopResult | None = None
         self.metrics: dict[str, float] = {}
+        self.reverted = False
+        """Whether the sampler is not the one that the last rows of the history tell of."""
 
     def run(self) -> None:
         """Run all phases; an interrupt ends them with the outcome `INTERRUPTED`, if anything was learnt."""
@@ -230,9 +232,14 @@ class Work:
             trained = averaged(self.parts, self.result.state)
             # Where the teacher left next to nothing to mend, training may cost more than it mends.
             may_revert = self.target.dim >= SKIP_FROM and not self._nothing_to_learn()
-            # Other methods are handed back as they are, since how good they are is what is asked.
-            lesson = self.lesson if self.settings.method == "default" else None
-            done = mended(self.key_repair, self.parts, trained, lesson, may_revert=may_revert)
+            # What can go on later is not given up yet, nor is a method that was asked for by name.
+            whole = self.result.outcome.good and not self._is_cut()
+            choices = {
+                "may_revert": may_revert,
+                "may_scatter": whole and self.settings.method == "default",
+            }
+            done = mended(self.key_repair, self.parts, trained, self.lesson, **choices)
+            self.reverted = done.reverted
             if done.reverted:
                 state = alternating(done.parts).init(self.key_train)
                 self.result = self.result._replace(state=state)
@@ -240,7 +247,13 @@ class Work:
             self.metrics = done.metrics
             found |= done.found
             if done.why and self.result.outcome.good:
-                self._end(Outcome.INACCURATE, done.why)
+                outcome = Outcome.OUT_OF_TIME if self._is_cut() else Outcome.INACCURATE
+                self._end(outcome, done.why)
+
+    def _is_cut(self) -> bool:
+        """Whether time ended a run that the same call may take up again."""
+        assert self.result is not None
+        return self.result.outcome is Outcome.OUT_OF_TIME and not self.budget.plans
 
     def hand_back(self) -> tuple[Parts, Any, LoopResult]:
         """Return the parts, the averaged network and where training came out."""

@@ -22,6 +22,9 @@ DROP = 0.01
 SIZES = tuple(float(h) for h in np.geomspace(0.5, 0.005, 14))
 """Sizes of steps that are tried, in the frame's units, the longest first."""
 
+WORST = 20.0
+"""Nats by which one point may count as lower: a single one outside the support must not decide."""
+
 LOW, LOWER = 0.5, 0.05
 """Nats, at all and in each coordinate, by which a map's draws must lie lower than particles to be given
 up."""
@@ -39,7 +42,7 @@ def lies_low(
 ) -> bool:
     """Whether a map's draws lie where the density is much lower than at the teacher's, by their medians."""
     ours = _heights(target, jax.vmap(network)(latent.sample(key, LOOKS)))  # pyright: ignore[reportArgumentType]
-    theirs = _heights(target, _thinned(draws, LOOKS))
+    theirs = _heights(target, _some(key, draws, LOOKS))
     return not bool(jnp.median(theirs) - jnp.median(ours) <= LOW + LOWER * target.dim)
 
 
@@ -50,28 +53,32 @@ def scattered(key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"])
     makes up for what the noise adds, so that a step may be longer than plain noise could be wide.
     """
     dim = target.dim
-    points = _thinned(draws, min(MOST, ENTRIES // dim**2))
+    key_points, key_steps = jax.random.split(key)
+    points = _some(key_points, draws, min(MOST, ENTRIES // dim**2))
+    before = _heights(target, points)
+    points, before = points[jnp.isfinite(before)], before[jnp.isfinite(before)]
     scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
     scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
-    before = jnp.mean(_heights(target, points))
-    eps = jax.random.normal(key, points.shape)
+    eps = jax.random.normal(key_steps, points.shape)
 
     def centres(size: float) -> Float[Array, "n dim"]:
         return points + 0.5 * size**2 * scores
 
     def is_gentle(size: float) -> bool:
-        return bool(jnp.mean(_heights(target, centres(size) + size * eps)) >= before - DROP * dim)
+        fallen = before - _heights(target, centres(size) + size * eps)
+        return bool(jnp.mean(jnp.clip(fallen, -WORST, WORST)) <= DROP * dim)
 
     size = next((size for size in SIZES if is_gentle(size)), SIZES[-1])
     shapes = jnp.tile(size * jnp.eye(dim), (len(points), 1, 1))
     return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), shapes)
 
 
-def _thinned(draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
-    return draws[:: max(1, -(-len(draws) // count))]
+def _some(key: Key[Array, ""], draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
+    """Return so many of the draws, any: those that follow each other are states of few particles."""
+    return draws[jax.random.permutation(key, len(draws))[:count]]
 
 
 @eqx.filter_jit
 def _heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
     found = jax.lax.map(target.log_density, x, batch_size=1024)
-    return jnp.where(jnp.isnan(found), -jnp.inf, found)
+    return jnp.where(jnp.isfinite(found), found, -jnp.inf)

@@ -101,7 +101,7 @@ def learn(
         # Another round of the same kind is worth its time only where the last one was.
         better = 0.1 < found > 2.0 * before
         last = good or i + 1 == MAX_ROUNDS or (maps and i + 1 >= ROUNDS_BEFORE_MAPS and not better)
-        to_maps = last and maps and not good
+        to_maps = last and maps and found <= GOOD_MAP
         lesson = Lesson(frame, mixture, u, result.log_z, list(rounds), ahead=MAP_COST if to_maps else 1.0)
         yield lesson
         if last:

@@ -68,7 +68,9 @@ def features_of(
     """Return features in which the images have unit variance on average, and their moments."""
     parts = [images[i : i + PIECE] for i in range(0, len(images), PIECE)]
     keys = jax.random.split(key, len(parts))
-    seen = np.concatenate([np.asarray(_looks(k, net, part)) for k, part in zip(keys, parts, strict=True)])
+    seen = np.concatenate(
+        [np.asarray(_looks(k, net, jax.device_put(part))) for k, part in zip(keys, parts, strict=True)]
+    )
     centre = seen.mean(axis=0)
     rows = (seen - centre)[:ROWS]
     # By inner products of images, of which there are fewer than of pixels in a large image.

@@ -72,7 +72,7 @@ class Settings:
     energy_rate: float = 1.5e-3
 
     evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
-    row_images: int = 1024
+    row_images: int = 2560
     langevin_batch: int = 64
     mixing: float = 4.6
 
@@ -85,12 +85,12 @@ class Settings:
     sketch_steps: int = 2000
     start_steps: int = 8000
     first_steps: int = 300
-    sampler_steps: int = 1800
+    sampler_steps: int = 3000
     sampler_batch: int = 64
     score_steps: int = 1
     sampler_rate: float = 2e-4
     score_rate: float = 1e-3
-    pull: float = 5.0
+    pull: float = 0.5
     start_moments: float = 0.03
     moments: float = 0.5
     average: float = 0.998
