@@ -109,15 +109,24 @@ def _evidence(cells: Cells) -> Table:
         "pareto_k": "Pareto k",
         "elbo_gap": "log Z - ELBO",
     }
-    targets = list(dict.fromkeys(t for m in metrics for t in cells.targets(m)))
-    rows = [(t, *(_words(cells.get(m, "default", t)) for m in metrics)) for t in targets]
+    targets = list(dict.fromkeys(t for m in ("outcome_good", *metrics) for t in cells.targets(m)))
+    rows = [(t, _outcome(cells, t), *(_words(cells.get(m, "default", t)) for m in metrics)) for t in targets]
     return Table(
         "What the default knows of itself",
-        ("target", *metrics.values()),
+        ("target", "outcome", *metrics.values()),
         tuple(rows),
         "Importance weights of its own draws: without the truth, and with no draws but its own. Above a "
-        "Pareto shape k of 0.7 no average over them can be believed.",
+        "Pareto shape k of 0.7 no average over them can be believed. Where a fit calls itself inaccurate "
+        "and gives no efficiency, it handed back the teacher's particles.",
     )
+
+
+def _outcome(cells: Cells, target: str) -> str:
+    """Return what the fits of a target say of themselves, over all seeds."""
+    good = cells.get("outcome_good", "default", target)
+    if good is None:
+        return "-"
+    return "good" if good.value == 1.0 else "inaccurate" if good.value == 0.0 else "inaccurate on some seeds"
 
 
 def _costs(cells: Cells) -> Table:

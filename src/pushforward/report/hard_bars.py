@@ -81,6 +81,7 @@ def bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
         ("random targets: no draw that is not finite", _random(records, "finite", 1)),
         ("random targets: median sliced W2 at most 1.5 x floor", _median(records)),
         (f"random targets: every failure (beyond {FAILED:g} x) flagged by the outcome", _flagged(records)),
+        (f"the other targets: every failure (beyond {FAILED:g} x) flagged by the outcome", _named(records)),
         (
             "a fit within 5 minutes",
             [Check(f"{r.target} {r.seed}:", r.value, 300.0) for r in _seconds(records)],
@@ -162,10 +163,21 @@ def _median(records: list[Record]) -> list[Check]:
 def _flagged(records: list[Record]) -> list[Check]:
     """Return a check per target: a failure that the outcome called good is a miss."""
     good = {r.target: r.value for r in _ours(records, "outcome_good")}
-    checks = []
-    for target, multiple in _multiples(records).items():
-        failed = not multiple <= FAILED
-        silent = failed and good.get(target, 0.0) > 0
-        words = f"{short(multiple)} x, {'not flagged' if silent else 'flagged' if failed else 'good'}"
-        checks.append(Check(f"{target}:", float(silent), 0.5, words=words))
-    return checks
+    return [_flag(target, multiple, good.get(target)) for target, multiple in _multiples(records).items()]
+
+
+def _named(records: list[Record]) -> list[Check]:
+    """Return a check per target and seed that are not of the random family."""
+    good = {(r.target, r.seed): r.value for r in _ours(records, "outcome_good") if not _is_random(r)}
+    return [
+        _flag(f"{r.target} {r.seed}", r.value / r.floor if r.floor else math.nan, good[r.target, r.seed])
+        for r in records
+        if r.method == OURS and r.metric == distance_metric(r.target) and (r.target, r.seed) in good
+    ]
+
+
+def _flag(name: str, multiple: float, good: float | None) -> Check:
+    failed = not multiple <= FAILED
+    silent = failed and bool(good)
+    words = f"{short(multiple)} x, {'not flagged' if silent else 'flagged' if failed else 'good'}"
+    return Check(f"{name}:", float(silent), 0.5, words=words)

@@ -159,5 +159,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` about two and a quarter hours of one core, the stage `sampler`
+"""`smoke` takes seconds, on made images; `cpu` about two and a half hours of one core, the stage `sampler`
 more than one of them; `paper` wants a GPU."""
