@@ -9,7 +9,7 @@ from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import modulated, untouched
 from pushforward.targets import Mixture
-from pushforward.training.repair import NUM_DRAWS, repair_weights
+from pushforward.training.repair import FEW_DRAWS, NUM_DRAWS, repair_weights, usual_share
 
 MEANS = np.array([[-3.0, 0.0], [1.0, 1.0], [3.0, -1.0]])
 FACTORS = np.array([np.eye(2), 0.7 * np.eye(2), [[1.0, 0.0], [0.5, 0.6]]])
@@ -50,3 +50,15 @@ def test_every_coordinate_of_independent_mixtures_is_put_right():
     assert isinstance(found, IndependentMixtures)
     # Five standard errors of a share of 65,536 draws, most of which the correction takes off again.
     np.testing.assert_allclose(found.weights, truth, atol=5 * np.sqrt(0.15 * 0.85 / NUM_DRAWS))
+
+
+def test_one_wild_draw_does_not_decide_on_the_efficiency_but_many_do():
+    even = jnp.zeros(NUM_DRAWS)
+    wild = even.at[5].set(np.log(NUM_DRAWS))
+    assert float(usual_share(even)) == pytest.approx(1.0)
+    assert float(usual_share(wild)) == pytest.approx(1.0)
+    # Of all draws together the share would be six in a hundred thousand.
+    many = even.at[:: NUM_DRAWS // 64].set(np.log(NUM_DRAWS))
+    assert float(usual_share(many)) < 0.01
+    # Too few to be parted.
+    assert float(usual_share(wild[: FEW_DRAWS // 2])) < 0.01

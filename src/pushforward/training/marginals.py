@@ -16,8 +16,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture
-from pushforward.training.path import effective_share
-from pushforward.training.repair import TRUST_FROM, enough, log_weights, tamed, weigh
+from pushforward.training.repair import TRUST_FROM, enough, log_weights, tamed, usual_share, weigh
 
 EDGES = np.linspace(-4.0, 4.0, 65)
 """Of the bins in which draws are counted; beyond them lie two more."""
@@ -46,7 +45,7 @@ def repair_marginals(key: Key[Array, ""], target: Target, latent: Mixture, netwo
     key_draw, key_weigh = jax.random.split(key)
     z = latent.sample(key_draw, enough(target.dim))
     w = log_weights(target, latent, network, z)
-    before = effective_share(w)
+    before = usual_share(w)
     if not bool(before > TRUST_FROM):
         return latent
     found = marginals_of(z, tamed(w))
