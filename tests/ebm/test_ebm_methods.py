@@ -12,6 +12,7 @@ from pushforward.metrics.frechet import fid, kid
 from pushforward.studies.ebm.noise import levels, noisy
 from pushforward.studies.ebm.recipes import Recipe
 from pushforward.studies.ebm.steps import (
+    CRITIC_LEVELS,
     Levels,
     Rules,
     SamplerState,
@@ -170,8 +171,8 @@ def test_a_critic_sees_images_moved_and_in_noise():
     place = np.stack(np.unravel_index(found.reshape(400, -1).argmax(axis=1), (8, 8)), axis=1)
     assert set(map(tuple, place)) == {(i, j) for i in range(1, 6) for j in range(1, 6)}
     noise = np.where(found > 50, 0.0, found).std(axis=(1, 2))
-    assert 0.03 < noise.min() < 0.07
-    assert 0.8 < noise.max() < 1.3
+    assert 0.7 * CRITIC_LEVELS.low < noise.min() < 1.4 * CRITIC_LEVELS.low
+    assert 0.8 * CRITIC_LEVELS.high < noise.max() < 1.3 * CRITIC_LEVELS.high
 
 
 class Flat(eqx.Module):

@@ -73,5 +73,5 @@ def test_a_fit_that_was_cut_and_can_go_on_is_still_out_of_time(monkeypatch, tmp_
     monkeypatch.setattr(phases.Work, "train", lambda work: work._end(Outcome.OUT_OF_TIME))
     words = {"settings": pf.preset("default", num_steps=2, width=8), "progress": False}
     with pytest.warns(UserWarning, match="time budget was reached.*planted doubt"):
-        done = pf.fit(jax.random.key(0), pf.targets.gaussian(), budget=60, checkpoint=tmp_path, **words)
+        done = pf.fit(jax.random.key(0), pf.targets.gaussian(), budget="60s", checkpoint=tmp_path, **words)
     assert done.outcome is Outcome.OUT_OF_TIME
