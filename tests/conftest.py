@@ -23,9 +23,15 @@ by `pytest.mark.quick_compilation`."""
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Compile quickly where little is computed; before any fixture, so that all of a folder is alike."""
+    """Compile quickly where little is computed; before any fixture, so that all of a folder is alike.
+
+    JAX does not ask which way a program in its memory was compiled, and the two ways differ in the last bit. So
+    what was compiled the other way is forgotten, or a test of equal bits would hold them against each other.
+    """
     quick = item.path.parent.name in QUICK or item.get_closest_marker("quick_compilation") is not None
-    jax.config.update("jax_disable_most_optimizations", quick)
+    if quick != jax.config.jax_disable_most_optimizations:  # pyright: ignore[reportAttributeAccessIssue]
+        jax.clear_caches()
+        jax.config.update("jax_disable_most_optimizations", quick)
 
 
 @pytest.fixture(autouse=True, scope="module")
