@@ -106,6 +106,26 @@ def test_a_pool_is_sampled_without_repeats_and_knows_its_moments():
         pool.sample(KEY, 11)
 
 
+def test_the_halves_of_a_pool_are_other_chains_and_as_far_apart_as_other_draws():
+    target = targets.gaussian()
+    pool = Pool(target, np.asarray(target.sample(KEY, 4000)))
+    one, other = pool.halves()
+    both = np.concatenate([one.pool, other.pool])
+    np.testing.assert_array_equal(np.sort(both[:, 0]), np.sort(np.asarray(pool.pool)[:, 0]))
+    protocol = distance(target, (), None)["sliced_w2"]
+
+    def mean_of(draws_from, truth):
+        keys = jax.random.split(jax.random.key(5), 60)
+        return np.mean(
+            [float(protocol(jax.random.fold_in(k, 1), draws_from.sample(k, 1500), truth)) for k in keys]
+        )
+
+    exact = mean_of(target, target)
+    # A mean of 60 has an error of about 5 %; two choices from one pool are nearer by a fifth.
+    assert mean_of(one, other) == pytest.approx(exact, rel=0.25)
+    assert mean_of(pool, pool) < 0.9 * mean_of(one, other)
+
+
 def test_units_make_coordinates_alike():
     target = targets.random_target(6)
     x = units_of(target.sample(KEY, 4000))(target.sample(jax.random.key(1), 4000))

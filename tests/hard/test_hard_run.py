@@ -3,13 +3,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from pushforward import targets
 from pushforward.cli import app
 from pushforward.records import read
 from pushforward.report.write import write_report
 from pushforward.studies import hard
 from pushforward.studies.hard.cases import CASES, NAMES, case
 from pushforward.studies.hard.judge import Judge
-from pushforward.studies.hard.reference import reference_draws, reference_row
+from pushforward.studies.hard.reference import _nuts, reference_draws, reference_row
 from pushforward.studies.hard.rows import rows
 from pushforward.studies.hard.work import default_row, nuts_row
 from pushforward.studies.row import Row, finished
@@ -52,6 +53,34 @@ def test_it_becomes_a_report(hard_folder, tmp_path):
     text = (tmp_path / "hard.md").read_text()
     for words in ("Bars, met and missed", "Sliced W2 to the truth", "Entropic mode coverage", "random_05"):
         assert words in text
+
+
+def test_a_floor_of_trusted_draws_tells_of_chains_that_disagree(tmp_path, monkeypatch):
+    """Draws of one pool held against themselves would score nothing, however wrong half of the chains is."""
+    rng = np.random.default_rng(0)
+    corners = 2.0 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]])
+    pool = corners + rng.normal(0, 0.1, (256, 4, 2))
+    pool[1::2] *= 1.5
+    monkeypatch.setattr(
+        "pushforward.studies.hard.judge.reference_draws",
+        lambda *a: {"draws": pool.reshape(-1, 8).astype(np.float32)},
+    )
+    settings = hard.PRESETS["smoke"]
+    judge = Judge("dw4", settings, Store(tmp_path, "hard"))
+    found = judge.scores(Row("default", "dw4", 0), lambda key, n: judge.truth.sample(key, n), 128)
+    by_name = {r.metric: r for r in found}
+    assert by_name["sliced_w2"].floor > 1.0
+    assert by_name["tv_distances"].floor > 0.5
+    assert by_name["tv_distances"].n == 128
+
+
+def test_long_nuts_is_thinned():
+    settings = hard.PRESETS["smoke"].replace(reference_n=256, reference_nuts_thin=3)
+    target = targets.gaussian()
+    thinned = _nuts(target, case("breast_cancer"), settings)
+    dense = _nuts(target, case("breast_cancer"), settings.replace(reference_n=768, reference_nuts_thin=1))
+    assert thinned.shape == (64, 4, 2)
+    np.testing.assert_array_equal(thinned, dense[2::3])
 
 
 def test_rivals_without_the_fit_they_are_timed_by_are_refused(tmp_path):
@@ -120,7 +149,14 @@ def test_every_case_can_be_built():
 
 
 @pytest.mark.parametrize(
-    "change", [{"targets": ("nowhere",)}, {"methods": ("magic",)}, {"seeds": 0}, {"reference_n": 10}]
+    "change",
+    [
+        {"targets": ("nowhere",)},
+        {"methods": ("magic",)},
+        {"seeds": 0},
+        {"reference_n": 10},
+        {"reference_chains": 3},
+    ],
 )
 def test_senseless_settings_are_refused(change):
     with pytest.raises(ValueError, match=next(iter(change))):

@@ -52,6 +52,10 @@ class Pool(ExactTarget):
             raise ValueError(f"`num_samples` must be at most {self.pool.shape[0]}; got {num_samples}.")
         return self.pool[jax.random.permutation(key, self.pool.shape[0])[:num_samples]]
 
+    def halves(self) -> tuple["Pool", "Pool"]:
+        """Return two pools, each of half the chains, whose draws stand sweep by sweep."""
+        return Pool(self.target, np.asarray(self.pool[0::2])), Pool(self.target, np.asarray(self.pool[1::2]))
+
 
 def distance(target: Target, asks: tuple[str, ...], units: Callable | None) -> dict[str, Protocol]:
     """Return the two-sample distances: of the draws, of what symmetries leave alone, or in fair units."""

@@ -33,14 +33,18 @@ class Judge:
         if self.case.truth == EXACT:
             assert isinstance(self.target, ExactTarget)
             self.truth: ExactTarget = self.target
+            self._halves = (self.truth, self.truth)
         else:
             self.truth = Pool(self.target, reference_draws(name, settings, store)["draws"])
+            # Two choices from one pool share draws, and are nearer to each other than any others could be.
+            self._halves = self.truth.halves()
         self._key = Row("floor", name, 0).key("floor")
         units = None
         if "units" in self.case.asks:
             units = units_of(self.truth.sample(self._key, 20_000))
         self._distances = distance(self.target, self.case.asks, units)
         self._asked = asked(self.target, self.case.asks)
+        self._sampled = {*self._distances, "tv_distances"}
         self._floors: dict[tuple[str, int], float] = {}
 
     def scores(self, row: Row, draw: Draw, most: int | None = None) -> list[Record]:
@@ -54,13 +58,16 @@ class Judge:
         return found + [self._score(row, m, p, draw, many, 1) for m, p in self._asked.items()]
 
     def _score(self, row: Row, metric: str, protocol: Protocol, draw: Draw, n: int, repeats: int) -> Record:
-        values = []
+        sampled, values = metric in self._sampled, []
+        truth = self._halves[1] if sampled else self.truth
+        if sampled and isinstance(truth, Pool):
+            n = min(n, len(truth.pool))
         for key in jax.random.split(row.key(metric), repeats):
             key_draws, key_metric = jax.random.split(key)
             draws = draw(key_draws, n)
             # A method that throws points to infinity has no figures: a result, and not a crash of the study.
             finite = bool(jnp.all(jnp.isfinite(draws)))
-            values.append(float(protocol(key_metric, draws, self.truth)) if finite else float("nan"))
+            values.append(float(protocol(key_metric, draws, truth)) if finite else float("nan"))
         return self.record(
             row, metric, np.array(values), n=n, floor=self._floor(metric, protocol, n, repeats)
         )
@@ -72,8 +79,14 @@ class Judge:
         if (metric, n) not in self._floors:
             # Figures of many draws hardly vary, and take long.
             number = self.settings.floor_pairs if repeats > 1 else 2
-            self._floors[metric, n] = floor(self._key, protocol, self.truth, n, number).mean
+            self._floors[metric, n] = self._floor_of(metric, protocol, n, number)
         return self._floors[metric, n]
+
+    def _floor_of(self, metric: str, protocol: Protocol, n: int, number: int) -> float:
+        if metric not in self._sampled:
+            return floor(self._key, protocol, self.truth, n, number).mean
+        one, other = self._halves
+        return floor(self._key, lambda key, draws, _: protocol(key, draws, other), one, n, number).mean
 
     def record(
         self,

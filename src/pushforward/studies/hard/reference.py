@@ -25,10 +25,11 @@ def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np
     They are kept under the settings that made them, so that no preset is judged by another's.
     """
     s = settings
-    how = f"{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{s.reference_thin}"
+    found, started = case(name), time.monotonic()
+    thin = s.reference_nuts_thin if found.truth == NUTS else s.reference_thin
+    how = f"{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{thin}"
     kept = store.arrays(f"reference-{name}-{how}")
     if kept is None:
-        found, started = case(name), time.monotonic()
         target = found.build()
         chains = (_nuts if found.truth == NUTS else _tempering)(target, found, settings)
         seconds = time.monotonic() - started
@@ -59,8 +60,8 @@ def _nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
     key_init, key_draws = jax.random.split(Row("reference", target.name, 0).key("chains"))
     state = eqx.filter_jit(algorithm.init)(key_init)
     whole = s.reference_n - s.reference_n % s.reference_chains
-    flat = np.asarray(algorithm.sample(key_draws, state, whole))
-    return flat.reshape(-1, s.reference_chains, target.dim)
+    flat = np.asarray(algorithm.sample(key_draws, state, s.reference_nuts_thin * whole))
+    return flat.reshape(-1, s.reference_nuts_thin, s.reference_chains, target.dim)[:, -1]
 
 
 def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:

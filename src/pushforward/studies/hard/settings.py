@@ -27,8 +27,8 @@ class Settings:
     **Rivals.** `nuts_chains`, `nuts_warmup` and `nuts_piece` steps at a time until the time is over (but no
     more than `most_rival_seconds`); the flow's sizes.
 
-    **References.** `reference_n` draws: of `reference_chains` of NUTS after `reference_warmup` steps, or of
-    replica exchange, every `reference_thin` steps.
+    **References.** `reference_n` draws: of `reference_chains` of NUTS after `reference_warmup` steps, every
+    `reference_nuts_thin` steps; or of replica exchange, every `reference_thin` steps.
 
     **Cost of a step.** `step_dims` dimensions of a Gaussian, `step_count` steps in each.
     """
@@ -59,6 +59,7 @@ class Settings:
     reference_chains: int = 8
     reference_warmup: int = 500
     reference_thin: int = 10
+    reference_nuts_thin: int = 4
 
     step_dims: tuple[int, ...] = (10, 32, 100, 316, 1000)
     step_count: int = 80
@@ -81,6 +82,11 @@ class Settings:
         check_duration(self.budget, "budget")
         if self.max_steps is not None:
             check_count(self.max_steps, "max_steps")
+        if self.reference_chains % 2 or self.reference_n % (2 * self.reference_chains):
+            raise ValueError(
+                "`reference_n` must be a multiple of twice `reference_chains`, an even number: half of the "
+                f"chains are held against the others; got {self.reference_n}, {self.reference_chains}."
+            )
         if self.reference_n < 2 * self.pair_n:
             raise ValueError(
                 f"`reference_n` must be at least twice `pair_n`, {self.pair_n}, so that a floor compares "
@@ -97,8 +103,8 @@ PRESETS: dict[str, Settings] = {
         preset="smoke", targets=("gmm40", "many_well_32", "dw4", "random_01"), seeds=1, max_steps=4,
         pair_n=128, pairs=2, floor_pairs=2, moment_n=1024, evidence_n=64, speed_n=2048, nuts_warmup=8,
         nuts_piece=4, nuts_chains=2, most_rival_seconds=2.0, flow_batch_size=16, flow_width=8,
-        reference_n=256, reference_chains=4, reference_warmup=10, reference_thin=1, step_dims=(2, 4),
-        step_count=4,
+        reference_n=256, reference_chains=4, reference_warmup=10, reference_thin=1, reference_nuts_thin=1,
+        step_dims=(2, 4), step_count=4,
     ),
     "cpu": Settings(preset="cpu"),
 }  # fmt: skip
