@@ -118,11 +118,12 @@ class NormalMixture(Latent):
 
     weights: Float[Array, " k"]
     means: Float[Array, "k latent"]
-    choleskys: Float[Array, "k latent latent"]
+    choleskys: Float[Array, "shapes latent latent"]
+    """One a component, or one for all."""
 
     def __check_init__(self):
         k, dim = self.means.shape
-        if self.weights.shape != (k,) or self.choleskys.shape != (k, dim, dim):
+        if self.weights.shape != (k,) or self.choleskys.shape not in ((k, dim, dim), (1, dim, dim)):
             raise ValueError("weights, means and choleskys of a NormalMixture must agree in size.")
 
     @property
@@ -141,14 +142,12 @@ class NormalMixture(Latent):
         u = jax.random.uniform(key_component, (num_samples,))
         eps = jax.random.normal(key_normal, (num_samples, self.dim))
 
+        chosen = jax.vmap(lambda u: _part(self.weights, u)[0])(u)
+        if len(self.choleskys) == 1:
+            return self.means[chosen] + eps @ self.choleskys[0].T
         if self.dim > GATHER_UP_TO:
-            return self._placed(jax.vmap(lambda u: _part(self.weights, u)[0])(u), eps)
-
-        def place(u, eps):
-            k, _ = _part(self.weights, u)
-            return self.means[k] + self.choleskys[k] @ eps
-
-        return jax.vmap(place)(u, eps)
+            return self._placed(chosen, eps)
+        return jax.vmap(lambda k, eps: self.means[k] + self.choleskys[k] @ eps)(chosen, eps)
 
     def _placed(self, chosen: Int[Array, " n"], eps: Float[Array, "n latent"]) -> Float[Array, "n latent"]:
         """Place normals by one product a component: a factor for each of many draws would fill the memory."""
@@ -173,7 +172,8 @@ class NormalMixture(Latent):
             # So little of the uniform is left that its ends are grains, not the tails of a normal.
             grain = jnp.minimum(0.5 * _EDGE * jnp.sum(self.weights) / self.weights[k], 0.5)
             rest = jnp.clip(rest, grain, 1.0 - grain)
-        return self.means[k] + self.choleskys[k] @ _to_normal(u.at[0].set(rest))
+        shape = self.choleskys[0] if len(self.choleskys) == 1 else self.choleskys[k]
+        return self.means[k] + shape @ _to_normal(u.at[0].set(rest))
 
     def component_log_densities(self, z: Float[Array, " latent"]) -> Float[Array, " k"]:
         """Return `log w_c + log N(z; m_c, L_c L_c^T)` of every component."""
@@ -183,8 +183,11 @@ class NormalMixture(Latent):
         inverses = jax.vmap(lambda c: solve_triangular(c, jnp.eye(dim, dtype=z.dtype), lower=True))(
             self.choleskys
         )
-        offsets = jnp.einsum("kij,kj->ki", inverses, self.means)
-        r = (inverses.reshape(k * dim, dim) @ z).reshape(k, dim) - offsets
+        if len(inverses) == 1:
+            r = (z - self.means) @ inverses[0].T
+        else:
+            offsets = jnp.einsum("kij,kj->ki", inverses, self.means)
+            r = (inverses.reshape(k * dim, dim) @ z).reshape(k, dim) - offsets
         log_det = jnp.log(jnp.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
         constant = jnp.log(self.weights) - log_det - 0.5 * dim * jnp.log(2.0 * jnp.pi)
         return constant - 0.5 * jnp.sum(r**2, axis=1)

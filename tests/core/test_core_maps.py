@@ -287,6 +287,18 @@ def test_a_mixture_of_many_dimensions_draws_without_a_factor_for_each(monkeypatc
     np.testing.assert_allclose(latent.sample(key, 1000), expected, atol=1e-5)
 
 
+def test_components_that_share_one_shape_are_as_if_each_had_it():
+    shape = jnp.asarray(CHOLESKYS[1:2], float)
+    weights, means = jnp.asarray(WEIGHTS, float), jnp.asarray(MEANS, float)
+    one, each = (NormalMixture(weights, means, s) for s in (shape, jnp.tile(shape, (3, 1, 1))))
+    np.testing.assert_allclose(one.sample(KEY, 500), each.sample(KEY, 500), atol=1e-6)
+    u = jax.random.uniform(KEY, (50, 2))
+    for name in ("from_uniform", "component_log_densities", "log_density"):
+        np.testing.assert_allclose(
+            jax.vmap(getattr(one, name))(u), jax.vmap(getattr(each, name))(u), rtol=1e-5
+        )
+
+
 @pytest.mark.parametrize("law", [Normal, Uniform])
 def test_latents_refuse_what_does_not_count(unhooked, law):
     for size in (0, -1):
@@ -300,6 +312,8 @@ def test_latents_refuse_what_does_not_count(unhooked, law):
 def test_mixtures_refuse_sizes_that_disagree(unhooked):
     with pytest.raises(ValueError, match="must agree in size"):
         NormalMixture(jnp.ones(2), *(jnp.asarray(a, float) for a in (MEANS, CHOLESKYS)))
+    with pytest.raises(ValueError, match="must agree in size"):
+        NormalMixture(*(jnp.asarray(a, float) for a in (WEIGHTS, MEANS, CHOLESKYS[:2])))
 
 
 # Frames

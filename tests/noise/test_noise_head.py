@@ -121,11 +121,11 @@ def test_elbo_and_evidence_against_closed_forms(sampler):
     assert not found.interval[0] < log_z + 0.1 < found.interval[1]
 
 
-def two_modes(weights):
+def two_modes(weights, widths=(1.0, 0.5)):
     latent = NormalMixture(
         jnp.asarray(weights, float),
         jnp.array([[-4.0, 0.0], [4.0, 1.0]]),
-        jnp.stack([jnp.eye(2), 0.5 * jnp.eye(2)]),
+        jnp.asarray(widths, float)[:, None, None] * jnp.eye(2),
     )
     return Sampler(latent, linear(np.eye(2), np.zeros(2)), Frame.identity(2))
 
@@ -139,6 +139,17 @@ def test_resampling_puts_mode_weights_right():
     repaired = found.resample(jax.random.key(7), 2000)
     # 4096 draws at this efficiency leave a standard error of 0.01.
     assert np.mean(repaired[:, 0] < 0) == pytest.approx(0.2, abs=0.04)
+    assert abs(found.log_z) < 5 * found.log_z_error + 1e-3
+
+
+def test_modes_that_share_one_shape_are_weighed_as_others_are():
+    one, each = (add_noise(jax.random.key(0), two_modes([0.5, 0.5], w), 0.1) for w in ([0.7], [0.7, 0.7]))
+    cov = (0.49 + 0.01) * np.eye(2)
+    target = Mixture([0.2, 0.8], [[-4.0, 0.0], [4.0, 1.0]], [cov, cov])
+    found, wanted = (
+        evidence(jax.random.key(6), s, target, num_draws=512, num_latents=2) for s in (one, each)
+    )
+    assert found.log_z == pytest.approx(wanted.log_z, abs=1e-3)
     assert abs(found.log_z) < 5 * found.log_z_error + 1e-3
 
 

@@ -7,7 +7,7 @@ import pytest
 from runtime_cases import ABOUT, SAMPLERS, by_jax, columns, error, mixture, modulated, named, net
 
 from pushforward import runtime
-from pushforward.latents import IndependentMixtures, Normal, Uniform
+from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
 from pushforward.runtime.networks import MLP, Scratch
 from pushforward.runtime.products import ONE_CORE, multiply
 from pushforward.runtime.sampler import FIRST, TILE
@@ -100,7 +100,13 @@ LAWS = {
     "uniform": lambda: Uniform(2),
     "mixture": lambda: mixture(np.random.default_rng(8), 7, 2),
     "columns": lambda: columns(np.random.default_rng(9), 4, 2),
+    "one shape": lambda: one_shape(np.random.default_rng(10), 7, 2),
 }
+
+
+def one_shape(rng, components, dim):
+    law = mixture(rng, components, dim)
+    return NormalMixture(law.weights, law.means, law.choleskys[:1])
 
 
 def moments(law):

@@ -44,7 +44,8 @@ def test_particles_keep_their_height_and_do_not_repeat(scatter):
     assert isinstance(scatter, NormalMixture)
     x = np.asarray(scatter.sample(jax.random.key(1), 20_000), np.float64)
     # Draws of one population would be the same particles over and over.
-    assert len(np.unique(np.asarray(scatter.means), axis=0)) == len(scatter.weights) == MOST
+    assert MOST // 2 < len(scatter.weights) <= MOST
+    assert len(np.unique(np.asarray(scatter.means), axis=0)) > 0.99 * len(scatter.weights)
     radius = np.linalg.norm(x, axis=1)
     assert radius.mean() == pytest.approx(RADIUS, abs=0.02)
     # The mean log density is `-1/2` on the shell, and steps cost what they may.
@@ -66,6 +67,8 @@ def test_a_map_off_the_shell_lies_low_and_one_on_it_does_not(scatter):
     target, draws = Shell(), shell_draws()
     assert lies_low(KEY, target, Normal(DIM), untouched(DIM), draws)
     assert not lies_low(KEY, target, scatter, untouched(DIM), draws)
+    # Where the draws themselves are nowhere, there is nothing to come back to.
+    assert not lies_low(KEY, target, Normal(DIM), untouched(DIM), jnp.nan * draws)
 
 
 def test_a_few_points_outside_the_support_do_not_decide_on_the_step(scatter):
@@ -74,7 +77,7 @@ def test_a_few_points_outside_the_support_do_not_decide_on_the_step(scatter):
             return jnp.where(x[0] > -2.95, Shell.log_density(self, x), -jnp.inf)
 
     inside = scattered(KEY, HalfShell(), shell_draws())
-    assert len(inside.weights) < MOST
+    assert np.isfinite(jax.vmap(HalfShell().log_density)(inside.means)).mean() > 0.99
     assert inside.choleskys[0, 0, 0] == pytest.approx(float(scatter.choleskys[0, 0, 0]), rel=0.5)
 
 
@@ -88,7 +91,7 @@ def test_an_efficient_map_is_kept_whatever_the_teacher_says_of_log_z(monkeypatch
     assert "particles" not in done.phases[-1]
 
 
-def test_there_must_be_room_for_particles():
+def test_particles_stand_for_laws_in_few_dimensions_only():
     assert [can_scatter(dim) for dim in (1, 2, 39, 100, 1000)] == [False, True, True, True, False]
 
 

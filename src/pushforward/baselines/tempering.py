@@ -55,7 +55,7 @@ def algorithm(
         raise ValueError(
             f"`coldest_share` must be below 1, the inverse temperature of the target; got {lowest}."
         )
-    inverse = jnp.logspace(0.0, jnp.log10(lowest), num_temperatures)
+    inverse = ladder(num_temperatures, lowest)
     return Algorithm(
         init=eqx.Partial(
             _init,
@@ -73,6 +73,11 @@ def algorithm(
         ),
         sample=_sample,
     )
+
+
+def ladder(count: int, lowest: float) -> Float[Array, " count"]:
+    """Return inverse temperatures from 1 down to `lowest`, evenly spaced in their logs."""
+    return jnp.logspace(0.0, jnp.log10(lowest), count)
 
 
 @eqx.filter_jit
@@ -107,9 +112,19 @@ def _init(
     scale: Float[Array, ""],
 ) -> Replicas:
     flat = start(key, num_chains * inverse.size, target.dim, scale)
-    positions = flat.reshape(num_chains, inverse.size, target.dim)
-    values = jax.vmap(jax.vmap(target.log_density))(positions)
-    return Replicas(positions, values, jnp.log(0.05) - 0.5 * jnp.log(inverse), jnp.zeros((), int))
+    log_step = jnp.log(0.05) - 0.5 * jnp.log(inverse)
+    return begin(target, flat.reshape(num_chains, inverse.size, target.dim), log_step)
+
+
+def begin(
+    target: Target,
+    positions: Float[Array, "chains temperatures dim"],
+    log_step: Float[Array, " temperatures"],
+) -> Replicas:
+    """Return replicas that begin where one says, with these logarithms of step sizes."""
+    chains, levels, dim = positions.shape
+    values = jax.vmap(target.log_density)(positions.reshape(-1, dim)).reshape(chains, levels)
+    return Replicas(positions, values, log_step, jnp.zeros((), int))
 
 
 def _step(
@@ -122,19 +137,21 @@ def _step(
     num_leapfrog: int,
 ) -> tuple[Replicas, dict[str, Any]]:
     key_move, key_swap = jax.random.split(key)
-    chains, levels, _ = state.positions.shape
-    keys = jax.random.split(key_move, (chains, levels))
-
-    def move(key, x, value, b, log_step):
-        return _hamiltonian(key, target, x, value, b, jnp.exp(log_step), num_leapfrog)
-
-    along = jax.vmap(move, in_axes=(0, 0, 0, 0, 0))
-    x, values, rates = jax.vmap(along, in_axes=(0, 0, 0, None, None))(
-        keys, state.positions, state.values, inverse, state.log_step
+    chains, levels, dim = state.positions.shape
+    x, values, rates = moved(
+        key_move,
+        target,
+        state.positions.reshape(-1, dim),
+        state.values.reshape(-1),
+        jnp.tile(inverse, chains),
+        jnp.tile(state.log_step, chains),
+        num_leapfrog,
     )
+    x = x.reshape(chains, levels, dim)
+    values, rates = (found.reshape(chains, levels) for found in (values, rates))
     count = state.steps + 1
-    gain = jnp.where(count <= num_warmup, 2.0 * (10.0 + count) ** -0.6, 0.0)
-    log_step = state.log_step + gain * (jnp.mean(rates, axis=0) - WANTED)
+    tuned = adapted(state.log_step, jnp.mean(rates, axis=0), count)
+    log_step = jnp.where(count <= num_warmup, tuned, state.log_step)
     # Even pairs in even steps, odd pairs in odd ones: every neighbour in turn.
     lower = jnp.arange(levels - 1)
     offered = lower % 2 == count % 2
@@ -151,24 +168,43 @@ def _step(
     return Replicas(x, values, log_step, count), info
 
 
-def _hamiltonian(key, target: Target, x, value, b, step, num_leapfrog: int):
+def moved(
+    key: Key[Array, ""],
+    target: Target,
+    x: Float[Array, "n dim"],
+    values: Float[Array, " n"],
+    inverse: Float[Array, " n"],
+    log_step: Float[Array, " n"],
+    num_leapfrog: int,
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, " n"]]:
+    """Return positions, their log densities and acceptance after a Hamiltonian move, each at its temperature.
+
+    Loops are outside, `vmap` inside, and there is one: targets that are looked at one point at a time do not
+    bear it otherwise.
+    """
     key_momentum, key_step, key_accept = jax.random.split(key, 3)
     momentum = jax.random.normal(key_momentum, x.shape)
     # Jittered, so that no orbit closes on itself.
-    step = step * jax.random.uniform(key_step, minval=0.5, maxval=1.0)
+    step = (jnp.exp(log_step) * jax.random.uniform(key_step, values.shape, minval=0.5))[:, None]
+    b, scores = inverse[:, None], jax.vmap(target.score)
 
     def leap(_, both):
         x, p = both
         x = x + 0.5 * step * p
-        p = p + step * b * target.score(x)
+        p = p + step * b * scores(x)
         return x + 0.5 * step * p, p
 
     new, p = jax.lax.fori_loop(0, num_leapfrog, leap, (x, momentum))
-    new_value = target.log_density(new)
-    change = b * (new_value - value) + 0.5 * (jnp.sum(momentum**2) - jnp.sum(p**2))
-    rate = jnp.exp(jnp.minimum(jnp.where(jnp.isfinite(change), change, -jnp.inf), 0.0))
-    accepted = jax.random.uniform(key_accept) < rate
-    return jnp.where(accepted, new, x), jnp.where(accepted, new_value, value), rate
+    new_values = jax.vmap(target.log_density)(new)
+    change = inverse * (new_values - values) + 0.5 * jnp.sum(momentum**2 - p**2, axis=1)
+    rates = jnp.exp(jnp.minimum(jnp.where(jnp.isfinite(change), change, -jnp.inf), 0.0))
+    taken = jax.random.uniform(key_accept, values.shape) < rates
+    return jnp.where(taken[:, None], new, x), jnp.where(taken, new_values, values), rates
+
+
+def adapted(log_step: Array, rate: Array, count: Int[Array, ""]) -> Array:
+    """Return step sizes nearer to those that are accepted as often as wanted, less so in each next step."""
+    return log_step + 2.0 * (10.0 + count) ** -0.6 * (rate - WANTED)
 
 
 def _sample(key: Key[Array, ""], state: Replicas, n: int) -> Float[Array, "n dim"]:

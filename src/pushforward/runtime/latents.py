@@ -42,11 +42,11 @@ class Uniform:
 
 
 class NormalMixture:
-    """A mixture of normals with full covariances."""
+    """A mixture of normals with full covariances, one for each or one for all."""
 
     def __init__(self, weights: np.ndarray, means: np.ndarray, choleskys: np.ndarray):
         components, dim = means.shape
-        if weights.shape != (components,) or choleskys.shape != (components, dim, dim):
+        if weights.shape != (components,) or choleskys.shape not in ((components, dim, dim), (1, dim, dim)):
             raise ValueError("weights, means and choleskys of a NormalMixture must agree in size.")
         if components == 0 or np.any(weights < 0) or not weights.sum() > 0:
             raise ValueError("the weights of a NormalMixture must not be negative, nor all zero.")
@@ -62,9 +62,11 @@ class NormalMixture:
         cumulative = np.cumsum(self.weights, dtype=np.float64)
         chosen = np.searchsorted(cumulative, rng.random(num_samples) * cumulative[-1], side="right")
         chosen = np.minimum(chosen, len(cumulative) - 1)
+        z = rng.standard_normal((num_samples, self.dim), dtype)
+        if len(self.choleskys) == 1:
+            return (z @ self.choleskys[0].T + self.means[chosen]).astype(dtype, copy=False)
         order = np.argsort(chosen, kind="stable")
         counts = np.bincount(chosen, minlength=len(cumulative))
-        z = rng.standard_normal((num_samples, self.dim), dtype)
         stops = np.cumsum(counts)
         for k in np.flatnonzero(counts):
             part = slice(stops[k] - counts[k], stops[k])

@@ -38,11 +38,13 @@ def mended(
     *,
     may_revert: bool,
     may_scatter: bool,
+    deadline: float = float("inf"),
 ) -> Mended:
     """Return a trained network with its latents repaired.
 
     Or the network that training began with, where it `may_revert` and that one is more efficient; or the
-    teacher's particles, where it `may_scatter` and no map came near them.
+    teacher's particles, where it `may_scatter` and no map came near them; they walk on until the `deadline`
+    at most.
     """
     key_weights, key_weigh = jax.random.split(key)
     network, found = trained, {}
@@ -67,7 +69,7 @@ def mended(
     key_look, key_scatter = jax.random.split(jax.random.fold_in(key, 1))
     if not lies_low(key_look, parts.target, parts.latent, network, lesson.draws):
         return done
-    latent = scattered(key_scatter, parts.target, lesson.draws)
+    latent = scattered(key_scatter, parts.target, lesson.draws, deadline)
     return Mended(
         dataclasses.replace(parts, latent=latent, network=untouched(parts.target.dim)),
         reverted=True,

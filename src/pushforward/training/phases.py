@@ -238,7 +238,9 @@ class Work:
                 "may_revert": may_revert,
                 "may_scatter": whole and self.settings.method == "default",
             }
-            done = mended(self.key_repair, self.parts, trained, self.lesson, **choices)
+            # What only cuts must not change what comes out.
+            end = self.budget.until() if self.budget.plans else float("inf")
+            done = mended(self.key_repair, self.parts, trained, self.lesson, deadline=end, **choices)
             self.reverted = done.reverted
             if done.reverted:
                 state = alternating(done.parts).init(self.key_train)

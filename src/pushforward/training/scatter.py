@@ -1,4 +1,4 @@
-"""What is handed back where no map is good enough: the teacher's particles, each a Langevin step wide.
+"""What is handed back where no map is good enough: particles, each a Langevin step wide.
 
 Laws with symmetries, such as those of particles that may turn and change places, lie along thin shells that
 no mixture of a few normals and no map that keeps its neighbours together can follow. Tempered particles can.
@@ -12,9 +12,11 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
+from pushforward.training.exchange import exchanged
 
-MOST, FEWEST, ENTRIES = 8192, 256, 2**22
-"""Particles that are kept at most and at least, and entries of all their shapes together."""
+MOST, MOST_DIM = 16384, 128
+"""Particles that are kept at most, and the dimensions up to which they are: beyond, tempered particles are
+few for what they should show."""
 
 DROP = 0.01
 """Nats a coordinate by which steps may lower the mean log density."""
@@ -33,8 +35,8 @@ LOOKS = 4096
 
 
 def can_scatter(dim: int) -> bool:
-    """Whether there is room for particles enough in so many dimensions."""
-    return dim > 1 and ENTRIES // dim**2 >= FEWEST
+    """Whether particles can stand for a law in so many dimensions."""
+    return 1 < dim <= MOST_DIM
 
 
 def lies_low(
@@ -42,21 +44,25 @@ def lies_low(
 ) -> bool:
     """Whether a map's draws lie where the density is much lower than at the teacher's, by their medians."""
     ours = _heights(target, jax.vmap(network)(latent.sample(key, LOOKS)))  # pyright: ignore[reportArgumentType]
-    theirs = _heights(target, _some(key, draws, LOOKS))
-    return not bool(jnp.median(theirs) - jnp.median(ours) <= LOW + LOWER * target.dim)
+    theirs = jnp.median(_heights(target, _some(key, draws, LOOKS)))
+    # Draws that are nowhere are nothing to come back to.
+    return bool(jnp.isfinite(theirs)) and not bool(theirs - jnp.median(ours) <= LOW + LOWER * target.dim)
 
 
-def scattered(key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"]) -> NormalMixture:
-    """Return equal normals around the points to which a Langevin step's drift takes the teacher's draws.
+def scattered(
+    key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], deadline: float = float("inf")
+) -> NormalMixture:
+    """Return equal normals around the points to which a Langevin step's drift takes particles.
 
     `x + h^2 score(x) / 2 + h N(0, I)`, with the longest `h` that hardly lowers the log density. The drift
-    makes up for what the noise adds, so that a step may be longer than plain noise could be wide.
+    makes up for what the noise adds, so that a step may be longer than plain noise could be wide. The
+    particles are the teacher's, gone on by replica exchange.
     """
     dim = target.dim
-    key_points, key_steps = jax.random.split(key)
-    points = _some(key_points, draws, min(MOST, ENTRIES // dim**2))
+    key_points, key_steps, key_walk = jax.random.split(key, 3)
+    within = draws[jnp.isfinite(_heights(target, draws))]
+    points = _some(key_points, exchanged(key_walk, target, within, deadline), MOST)
     before = _heights(target, points)
-    points, before = points[jnp.isfinite(before)], before[jnp.isfinite(before)]
     scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
     scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
     eps = jax.random.normal(key_steps, points.shape)
@@ -69,8 +75,7 @@ def scattered(key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"])
         return bool(jnp.mean(jnp.clip(fallen, -WORST, WORST)) <= DROP * dim)
 
     size = next((size for size in SIZES if is_gentle(size)), SIZES[-1])
-    shapes = jnp.tile(size * jnp.eye(dim), (len(points), 1, 1))
-    return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), shapes)
+    return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), size * jnp.eye(dim)[None])
 
 
 def _some(key: Key[Array, ""], draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:

@@ -182,7 +182,8 @@ def _with_noise(latent: Latent, dim: int) -> Latent:
     if isinstance(latent, NormalMixture):
         k, size = latent.means.shape
         means = jnp.concatenate([latent.means, jnp.zeros((k, dim))], axis=1)
-        factors = jnp.zeros((k, size + dim, size + dim)).at[:, :size, :size].set(latent.choleskys)
+        factors = jnp.zeros((len(latent.choleskys), size + dim, size + dim))
+        factors = factors.at[:, :size, :size].set(latent.choleskys)
         factors = factors.at[:, size:, size:].set(jnp.eye(dim))
         return NormalMixture(latent.weights, means, factors)
     if isinstance(latent, IndependentMixtures):

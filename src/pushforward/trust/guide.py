@@ -104,4 +104,5 @@ def _prior_precision(prior: Latent, z: Float[Array, " map"]) -> Float[Array, "ma
     inverses = jax.vmap(lambda c: solve_triangular(c, jnp.eye(z.size, dtype=z.dtype), lower=True))(
         prior.choleskys
     )
+    share = share if len(inverses) > 1 else jnp.ones(1)
     return jnp.einsum("k,kji,kjl->il", share, inverses, inverses)
