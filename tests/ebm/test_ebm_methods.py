@@ -46,6 +46,18 @@ def test_a_schedule_leaves_on_the_image_the_noise_of_the_next_level(evaluations,
         schedule(1, 0.3, 3.0, mixing)
 
 
+def test_late_mixing_is_of_low_noise_alone():
+    plain = schedule(100, 0.3, 3.0, 4.6)
+    late = schedule(100, 0.3, 3.0, 4.6, late_mixing=30.0, late_from=0.8)
+    low = plain.sigmas <= 0.8
+    np.testing.assert_array_equal(late.shares[~low], plain.shares[~low])
+    np.testing.assert_allclose(late.shares[low][:-1], 0.3, rtol=1e-6)
+    left = ((1 - late.shares[:-1]) * late.sigmas[:-1]) ** 2 + late.noises[:-1] ** 2
+    np.testing.assert_allclose(np.sqrt(left), late.sigmas[1:], rtol=1e-5)
+    with pytest.raises(ValueError, match="late_mixing"):
+        schedule(100, 0.3, 3.0, 4.6, late_mixing=-1.0, late_from=0.8)
+
+
 def test_annealing_an_exact_score_gives_the_denoised_law():
     """Draws of `N(0, 4)` under noise 0.3, denoised: `N(0, 4^2 / (4 + 0.09))`."""
     start = jnp.sqrt(4.0 + 9.0) * jax.random.normal(jax.random.key(0), (4000, 1))

@@ -38,6 +38,9 @@ def test_every_row_records_what_the_issue_asks_for(folder):
         }
     assert found["langevin-4", "seconds_per_image"].value > found["kl", "seconds_per_image"].value
     assert found["kl", "fid_as_rows"].n == found["langevin-2", "fid"].n == SMOKE.row_images
+    # Judged on 32 images, which are two sets of 16.
+    assert found["kl", "fid_as_rows"].repeats == SMOKE.judge_sets == 2
+    assert found["kl", "fid_as_rows"].spread > 0
     assert found["energy", "flops"].value > found["kl", "flops"].value / 10
     assert found["classifier", "accuracy"].n == 32
 
@@ -59,7 +62,7 @@ def test_a_report_is_written(folder, tmp_path):
 
 
 def test_checkpoints_of_another_architecture_are_refused(folder):
-    with pytest.raises(ValueError, match=r"another architecture: `energy_widths` was \[4\].*--fresh"):
+    with pytest.raises(ValueError, match=r"other settings: `energy_widths` was \[4\].*--fresh"):
         run(SMOKE.replace(energy_widths=(8,)), folder)
 
 
@@ -131,7 +134,14 @@ def test_requests_that_make_no_sense(arguments, words, tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"sigma_min": 3.0}, {"stages": ("all",)}, {"energy": "deep"}, {"evaluations": (1,)}, {"latent": 0}],
+    [
+        {"sigma_min": 3.0},
+        {"sampler_sigma_max": 4.0},
+        {"stages": ("all",)},
+        {"energy": "deep"},
+        {"evaluations": (1,)},
+        {"latent": 0},
+    ],
 )
 def test_settings_are_checked_when_built(change):
     with pytest.raises(ValueError, match=next(iter(change))):

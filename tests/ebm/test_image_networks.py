@@ -64,6 +64,18 @@ def test_a_generator_needs_sides_that_can_be_halved_three_times():
         generator(KEY, (28, 28))
 
 
+def test_a_generator_jumps_where_a_latent_whose_sign_it_sees_changes_it():
+    net = generator(KEY, (16, 16), latent=4, stem=16, widths=(8, 6, 4), signs=2)
+    assert net.latent == 4
+    z = jax.random.normal(KEY, (4,))
+
+    def jump(i: int) -> float:
+        return float(jnp.max(jnp.abs(net(z.at[i].set(1e-6)) - net(z.at[i].set(-1e-6)))))
+
+    assert min(jump(0), jump(1)) > 0.01
+    assert max(jump(2), jump(3)) < 1e-4
+
+
 def test_a_frozen_denoiser_gives_a_cone():
     """With `D` constant, `f = sqrt(d) sqrt(|x - c|^2 + 1)`; a correction starts at zero."""
     energy = distance_energy(KEY, (2,))

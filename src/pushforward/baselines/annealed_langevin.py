@@ -27,7 +27,15 @@ class Schedule(NamedTuple):
     noises: Float[np.ndarray, " steps"]
 
 
-def schedule(evaluations: int, low: float, high: float, mixing: float) -> Schedule:
+def schedule(
+    evaluations: int,
+    low: float,
+    high: float,
+    mixing: float,
+    *,
+    late_mixing: float | None = None,
+    late_from: float = 0.0,
+) -> Schedule:
     """Return a schedule with geometric noise levels, `evaluations` scores in all.
 
     A Langevin step of size `2 a sigma_k^2` whose noise is shrunk so that what remains on the image is exactly
@@ -38,15 +46,22 @@ def schedule(evaluations: int, low: float, high: float, mixing: float) -> Schedu
 
     - `evaluations`: of the score, for each draw; the last of them denoises.
     - `low`, `high`: the range of noise levels.
-    - `mixing`: the sum of all shares `a`, whatever the number of evaluations. Near `log(high / low)` there is
-        hardly any noise, at twice that it is the reverse diffusion, above it the images move more.
+    - `mixing`: shares are `mixing / evaluations`, so that their sum does not depend on the number of
+        evaluations. Near `log(high / low)` there is hardly any noise, at twice that it is the reverse
+        diffusion, above it the images move more.
+    - `late_mixing`: in place of `mixing` at noise levels up to `late_from`. There moving about mends what an
+        image has wrong; at high levels it changes which image it will be, and shares of kinds become the
+        energy's own, errors included.
     """
     count = check_count(evaluations, "evaluations", at_least=2)
     low, high = check_positive(low, "low"), check_positive(high, "high")
     sigmas = np.geomspace(high, low, count)
     following = np.append(sigmas[1:], 0.0)
     least = 1.0 - following / sigmas
-    shares = np.clip(check_positive(mixing, "mixing") / count, least, 1.0)
+    wanted = np.full(count, check_positive(mixing, "mixing"))
+    if late_mixing is not None:
+        wanted[sigmas <= check_positive(late_from, "late_from")] = check_positive(late_mixing, "late_mixing")
+    shares = np.clip(wanted / count, least, 1.0)
     shares[-1] = 1.0
     noises = np.sqrt(np.maximum(following**2 - ((1.0 - shares) * sigmas) ** 2, 0.0))
     return Schedule(*(part.astype(np.float32) for part in (sigmas, shares, noises)))

@@ -15,33 +15,39 @@ SLOPE = 0.2
 
 
 class Generator(eqx.Module):
-    """`z -> image`: two dense layers to the lowest map, then three convolutions, each unfolded by two.
+    """`z -> image`: three dense layers to the lowest map, then three convolutions, each unfolded by two.
 
     Normalisation and LeakyReLU(0.2) after every layer but the last, which ends in a sigmoid. Sub-pixel
-    convolutions in place of transposed ones, whose kernel gradients are slow on a CPU.
+    convolutions in place of transposed ones, whose kernel gradients are slow on a CPU. The first layer sees
+    the signs of some latents beside all of them: images of different kinds need no bridge between them, which
+    a continuous map would have to have.
     """
 
     stem: Dense
+    middle: Dense
     lift: Dense
     ups: tuple[Conv, ...]
     norms: tuple[Norm, ...]
     rows: int = eqx.field(static=True)
     """Of the lowest map."""
     columns: int = eqx.field(static=True)
+    signs: int = eqx.field(static=True)
+    """Latents whose signs are seen."""
 
     @property
     def latent(self) -> int:
         """Coordinates of the latent."""
-        return self.stem.weight.shape[0]
+        return self.stem.weight.shape[0] - self.signs
 
     def __call__(self, z: Float[Array, " latent"]) -> Float[Array, "height width channels"]:
         """Return one image."""
-        h = self._after(0, self.stem(z))
-        h = self._after(1, self.lift(h).reshape(self.rows, self.columns, -1))
+        h = self._after(0, self.stem(jnp.concatenate([z, jnp.sign(z[: self.signs])])))
+        h = self._after(1, self.middle(h))
+        h = self._after(2, self.lift(h).reshape(self.rows, self.columns, -1))
         for level, up in enumerate(self.ups):
             h = unfold(up(h))
             if level + 1 < len(self.ups):
-                h = self._after(level + 2, h)
+                h = self._after(level + 3, h)
         return jax.nn.sigmoid(h)
 
     def _after(self, level: int, h: Float[Array, "*where channels"]) -> Float[Array, "*where channels"]:
@@ -56,6 +62,7 @@ def generator(
     stem: int = 256,
     widths: tuple[int, int, int] = (128, 56, 28),
     channels: int = 1,
+    signs: int = 8,
     start: float = 0.13,
 ) -> Generator:
     """Build a generator; image sides must be multiples of 8.
@@ -63,20 +70,22 @@ def generator(
     **Arguments:**
 
     - `shape`: height and width of an image.
-    - `latent`: coordinates of the latent; `stem`: units of the first layer.
+    - `latent`: coordinates of the latent; `stem`: units of the first two layers.
     - `widths`: channels at 1/8, 1/4 and 1/2 of the resolution.
+    - `signs`: latents whose signs are seen too, all of them at most.
     - `start`: the pixel value that an untrained generator is near.
     """
     if shape[0] % 8 or shape[1] % 8:
         raise ValueError(f"`shape` must be of multiples of 8; got {shape}. Pad the images.")
     rows, columns = shape[0] // 8, shape[1] // 8
-    keys = jax.random.split(key, 5)
+    keys, signs = jax.random.split(key, 6), min(signs, latent)
     outs = (*widths[1:], channels)
-    ups = [conv(k, w, 4 * n) for k, w, n in zip(keys[2:], widths, outs, strict=True)]
+    ups = [conv(k, w, 4 * n) for k, w, n in zip(keys[3:], widths, outs, strict=True)]
     ups[-1] = Conv(ups[-1].kernel, jnp.full(4 * channels, math.log(start / (1.0 - start)), jnp.float32))
     return Generator(
-        dense(keys[0], latent, stem), dense(keys[1], stem, rows * columns * widths[0]), tuple(ups),
-        tuple(norm(c) for c in (stem, *widths)), rows, columns,
+        dense(keys[0], latent + signs, stem), dense(keys[1], stem, stem),
+        dense(keys[2], stem, rows * columns * widths[0]), tuple(ups),
+        tuple(norm(c) for c in (stem, stem, *widths)), rows, columns, signs,
     )  # fmt: skip
 
 

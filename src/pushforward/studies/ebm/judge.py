@@ -1,5 +1,6 @@
 """What is said of a set of images: FID and KID with their floor, classes, copies of the training data."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,18 @@ class Judge:
             self.record(method, "neighbour_distance", near, n=min(n, NEIGHBOURS), floor=self._test_distance),
         ]
 
-    def distances(
-        self, method: str, images: UInt8[np.ndarray, "n height width"], suffix: str
+    def means(
+        self, method: str, sets: list[UInt8[np.ndarray, "n height width"]], suffix: str
     ) -> list[Record]:
-        """Return FID and KID alone, under names with a suffix."""
-        return self._distances(method, look(self.classifier, images)[0], suffix)
+        """Return FID and KID alone, as means over sets of images, under names with a suffix."""
+        each = [self._distances(method, look(self.classifier, images)[0], suffix) for images in sets]
+        found = []
+        for same in zip(*each, strict=True):
+            values = [record.value for record in same]
+            spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+            changes = {"value": float(np.mean(values)), "spread": spread, "repeats": len(values)}
+            found.append(dataclasses.replace(same[0], **changes))
+        return found
 
     def _distances(self, method: str, features: np.ndarray, suffix: str) -> list[Record]:
         n, (floor_fid, floor_kid) = len(features), self.floor(len(features))

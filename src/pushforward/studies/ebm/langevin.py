@@ -14,7 +14,10 @@ from pushforward.targets import ImageEnergy
 
 def plan_of(settings: Settings, evaluations: int) -> Schedule:
     """Return the schedule of a row."""
-    return schedule(evaluations, settings.sigma_min, settings.sigma_max, settings.mixing)
+    s = settings
+    return schedule(
+        evaluations, s.sigma_min, s.sigma_max, s.mixing, late_mixing=s.late_mixing, late_from=s.late_from
+    )
 
 
 def draw_batch(

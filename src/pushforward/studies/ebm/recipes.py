@@ -18,6 +18,7 @@ class Recipe:
     - `corrects`: whether the score net is a correction of the energy's own score, or the whole score.
     - `steps`, `score_steps` each, `batch`.
     - `rate` of the generator, `score_rate`.
+    - `sigma_max`: the highest noise level at which the objective is taken.
     - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
         denoised copy; otherwise the score difference is taken times `sigma`.
     - `pull`: weight of the forward term, by which a critic draws the sampler towards draws of the energy.
@@ -35,6 +36,7 @@ class Recipe:
     batch: int = 64
     rate: float = 2e-4
     score_rate: float = 5e-4
+    sigma_max: float = 3.0
     balanced: bool = True
     pull: float = 1.0
     moments: float = 0.0
@@ -57,18 +59,20 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
         return Recipe(
             objective="fisher" if name == "fisher" else "kl", warm=False, corrects=False,
             steps=s.steps(s.plain_steps),
-            score_steps=1, batch=s.sampler_batch, rate=1e-4, score_rate=1e-4, balanced=False, pull=0.0,
-            average=s.average, score_average=0.0,
+            score_steps=1, batch=s.sampler_batch, rate=1e-4, score_rate=1e-4, sigma_max=s.sigma_max,
+            balanced=False, pull=0.0, average=s.average, score_average=0.0,
         )  # fmt: skip
     ours = Recipe(
         steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
-        score_rate=s.score_rate, pull=s.pull, moments=s.moments, average=s.average,
+        score_rate=s.score_rate, sigma_max=s.sampler_sigma_max, pull=s.pull, moments=s.moments,
+        average=s.average,
     )  # fmt: skip
     if name == "start":
         return dataclasses.replace(
             ours,
             objective="pull",
             steps=s.steps(s.start_steps),
+            rate=s.start_rate,
             pull=1.0,
             moments=s.start_moments,
             memory=0.98,

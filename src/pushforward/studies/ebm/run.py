@@ -116,13 +116,13 @@ class Work:
             shown[f"grid/{name}"] = row[:SHOWN]
         start = ("start",) if s.recipe == "warm" else ()
         for name in (*start, *reversed(s.samplers)):
-            made = draw(
-                jax.random.fold_in(jax.random.key(s.seed), 1000), self._net(name), s.judge_images, self.shape
-            )
+            key, most = jax.random.fold_in(jax.random.key(s.seed), 1000), s.judge_sets * s.row_images
+            made = draw(key, self._net(name), max(s.judge_images, most), self.shape)
             shown[f"grid/{name}"] = made[:SHOWN]
-            # FID depends on the number of images: also on as many as the rows it is compared with.
-            same = judge.distances(name, made[: s.row_images], "_as_rows")
-            found += [judge.record(name, "nfe", 1), *judge.images(name, made), *same]
+            # FID depends on the number of images: also on as many as the rows it is compared with. And it is
+            # noisy, mostly by how many ones there happen to be; a sampler can have many sets of images.
+            same = judge.means(name, np.split(made[:most], s.judge_sets), "_as_rows")
+            found += [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
             self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
         self.store.add(shown)
         return [*found, *self._sizes(judge), *self._costs(judge)]

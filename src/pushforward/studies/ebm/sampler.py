@@ -68,7 +68,6 @@ class Workshop:
         self.settings, self.energy, self.shape = settings, energy, shape
         self.teacher = None if teacher is None else jax.device_put(teacher)
         self.folder, self.observe, self.note = folder, observe, note
-        self.levels = Levels(settings.sigma_min, settings.sigma_max)
         self.key = jax.random.fold_in(jax.random.key(settings.seed), 3)
 
     def train(self, method: str) -> Any:
@@ -77,13 +76,14 @@ class Workshop:
 
     def _trained(self, method: str) -> SamplerState:
         recipe = recipe_of(method, self.settings)
+        levels = Levels(self.settings.sigma_min, recipe.sigma_max)
         state, rules = fresh(self._begin(method, recipe), recipe)
         wanted = self._wanted() if recipe.moments else None
         state = state._replace(lead=first_lead(wanted[1]) if wanted else None)
 
         @eqx.filter_jit
         def fit_score(key, state, energy):
-            return score_step(key, state, jax.grad(energy), recipe, rules, self.levels)
+            return score_step(key, state, jax.grad(energy), recipe, rules, levels)
 
         @eqx.filter_jit
         def fit_critic(key, state, teacher):
@@ -91,7 +91,7 @@ class Workshop:
 
         @eqx.filter_jit
         def move(key, state, energy, wanted):
-            return sampler_step(key, state, jax.grad(energy), recipe, rules, self.levels, wanted)
+            return sampler_step(key, state, jax.grad(energy), recipe, rules, levels, wanted)
 
         def watch(key: Key[Array, ""], state: SamplerState):
             known: dict[str, Array] = {}

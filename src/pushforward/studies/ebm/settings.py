@@ -33,18 +33,23 @@ class Settings:
     the last 40 %. A step takes 0.25 s on one core.
 
     **Langevin.** `evaluations` of each row, `row_images` images in each, in batches of `langevin_batch`;
-    `mixing`: how much the images move about (`baselines.annealed_langevin.schedule`).
+    `mixing`: how much the images move about, `late_mixing` at noise levels up to `late_from`
+    (`baselines.annealed_langevin.schedule`). Chosen by the FID of a thousand draws or two
+    against training images.
 
     **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`.
     `teacher_images` draws of the energy by `teacher_evaluations` each, for the start: `sketch_steps` of
     fitting them with an encoder, then `start_steps` with a critic. `first_steps` of the critic, and of the
     score net, before the sampler moves. Then `sampler_steps` with `score_steps` score steps each, at rates
-    `sampler_rate` and `score_rate`, in batches of `sampler_batch`; `pull`: the weight of the critic beside
-    the objective, `moments`: that of the features' moments, `start_moments`: the same in the start, beside a
-    critic of weight one; `average`: of the moving averages. `fisher_steps` for the Fisher sampler;
-    `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for the paper's loop throughout.
+    `sampler_rate` and `score_rate`, in batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`:
+    above it the energy has wrong shares of kinds of images, as long chains there show. `pull`: the weight of
+    the critic beside the objective, `moments`: that of the features' moments, `start_moments`: the same in
+    the start, beside a critic of weight one and at `start_rate`; `average`: of the moving averages.
+    `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or
+    `plain` for that loop throughout.
 
-    **Judging.** `judge_images` of a sampler; `speed_repeats` timings at each of `speed_batches`.
+    **Judging.** `judge_images` of a sampler, and `judge_sets` sets of as many images as a row has, over which
+    its FID is averaged; `speed_repeats` timings at each of `speed_batches`.
     """
 
     preset: str
@@ -72,33 +77,38 @@ class Settings:
     energy_rate: float = 1.5e-3
 
     evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
-    row_images: int = 2560
+    row_images: int = 5000
     langevin_batch: int = 64
     mixing: float = 4.6
+    late_mixing: float = 30.0
+    late_from: float = 0.8
 
     samplers: tuple[str, ...] = SAMPLERS
     generator: str = "small"
     latent: int = 128
     generator_widths: tuple[int, int, int] = (128, 56, 28)
-    teacher_images: int = 8192
-    teacher_evaluations: int = 100
+    teacher_images: int = 10_240
+    teacher_evaluations: int = 50
     sketch_steps: int = 2000
-    start_steps: int = 8000
-    first_steps: int = 300
-    sampler_steps: int = 3000
+    start_steps: int = 6000
+    first_steps: int = 500
+    sampler_steps: int = 1800
     sampler_batch: int = 64
     score_steps: int = 1
-    sampler_rate: float = 2e-4
+    sampler_rate: float = 1e-4
     score_rate: float = 1e-3
+    sampler_sigma_max: float = 1.0
     pull: float = 0.5
-    start_moments: float = 0.03
-    moments: float = 0.5
+    start_moments: float = 0.1
+    start_rate: float = 2e-4
+    moments: float = 1.5
     average: float = 0.998
     fisher_steps: int = 300
     plain_steps: int = 150
     recipe: str = "warm"
 
     judge_images: int = 5000
+    judge_sets: int = 8
     speed_repeats: int = 10
     speed_batches: tuple[int, ...] = (16, 64, 256)
 
@@ -124,9 +134,10 @@ class Settings:
         for name in ("max_steps", "made_images"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name)
-        if self.sigma_min >= self.sigma_max:
+        if not self.sigma_min < self.sampler_sigma_max <= self.sigma_max:
             raise ValueError(
-                f"`sigma_min` must be below `sigma_max`; got {self.sigma_min}, {self.sigma_max}."
+                "`sampler_sigma_max` must be above `sigma_min` and at most `sigma_max`; got "
+                f"{self.sampler_sigma_max} with {self.sigma_min} and {self.sigma_max}."
             )
         for number in self.evaluations:
             check_count(number, "evaluations", at_least=2)
@@ -147,7 +158,7 @@ PRESETS: dict[str, Settings] = {
         evaluations=(2, 4), row_images=16, langevin_batch=8,
         generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, sketch_steps=3,
         start_steps=3, first_steps=2, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
-        judge_images=32, speed_repeats=1,
+        judge_images=32, judge_sets=2, speed_repeats=1,
         speed_batches=(8,),
     ),
     "cpu": Settings(preset="cpu"),

@@ -11,19 +11,10 @@ from pushforward.files import BadFileError, write_atomically
 from pushforward.studies.ebm.settings import STUDY, Settings
 
 ARCHITECTURE = (
-    *(
-        "preset",
-        "seed",
-        "made_images",
-        "sigma_min",
-        "sigma_max",
-        "classifier",
-        "classifier_widths",
-        "energy",
-        "energy_widths",
-    ),
-    *("residual_base", "generator", "latent", "generator_widths"),
-)
+    "preset", "seed", "made_images", "sigma_min", "sigma_max", "classifier", "classifier_widths", "energy",
+    "energy_widths", "residual_base", "mixing", "late_mixing", "late_from", "teacher_evaluations",
+    "generator", "latent", "generator_widths",
+)  # fmt: skip
 """What must be the same for a folder's checkpoints to be of use."""
 
 
@@ -56,7 +47,7 @@ class Store:
         if differ:
             name = differ[0]
             raise ValueError(
-                f"{self.pieces} holds checkpoints of another architecture: `{name}` was {theirs.get(name)!r} "
+                f"{self.pieces} holds checkpoints of other settings: `{name}` was {theirs.get(name)!r} "
                 f"and is {mine[name]!r}. Choose another folder, or begin again with `--fresh`."
             )
 
