@@ -16,9 +16,12 @@ import pytest
 
 from pushforward._cache import let_programs_go
 
-QUICK = ("cli", "docs", "draws", "export", "models", "noise", "payback", "runtime", "survive", "trust")
+QUICK = ("cli", "docs", "draws", "ebm", "export", "models", "noise", "payback", "runtime", "survive", "trust")
 """Folders whose tests are mostly compilation: unoptimised programs cost half as much. Elsewhere a module says so
 by `pytest.mark.quick_compilation`."""
+
+QUICKLY = pytest.StashKey[bool]()
+"""Whether programs are compiled quickly now."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -29,7 +32,8 @@ def pytest_runtest_setup(item):
     what was compiled the other way is forgotten, or a test of equal bits would hold them against each other.
     """
     quick = item.path.parent.name in QUICK or item.get_closest_marker("quick_compilation") is not None
-    if quick != jax.config.jax_disable_most_optimizations:  # pyright: ignore[reportAttributeAccessIssue]
+    if quick != item.config.stash.get(QUICKLY, False):
+        item.config.stash[QUICKLY] = quick
         jax.clear_caches()
         jax.config.update("jax_disable_most_optimizations", quick)
 
