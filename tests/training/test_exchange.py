@@ -70,8 +70,9 @@ def test_targets_that_are_looked_at_one_point_at_a_time_walk_too():
     target = one_by_one(Target.from_log_density(eqx.Partial(log_density, matrix), dim=2))
     draws = jax.random.normal(KEY, (300, 2))
     x = np.asarray(exchanged(KEY, InFrame(target, Frame.identity(2)), draws))
-    # 128 positions of two ladders: a spread to a fifth or so.
+    # 128 positions of two ladders: a spread to a fifth or so. And they have moved.
     assert x.std(axis=0) == pytest.approx(np.sqrt([1.5, 1.5]), rel=0.6)
+    assert not np.isin(x[:, 0], np.asarray(draws)[:, 0]).any()
 
 
 def test_without_time_the_draws_are_kept(halves):

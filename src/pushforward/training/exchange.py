@@ -33,7 +33,7 @@ WARMUP, KEPT, PIECES, THIN = 128, 64, 8, 8
 def exchanged(
     key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], deadline: float = float("inf")
 ) -> Float[Array, "_n dim"]:
-    """Return positions of replicas that start at some of the draws, or the draws, if there is no time.
+    """Return positions of replicas that start at some of the draws; the draws, if there is too little time.
 
     **Arguments:**
 
@@ -72,7 +72,8 @@ def exchanged(
         taken = time.monotonic() - began if number else taken
         if number >= warm:
             kept.append(positions)
-    return jnp.concatenate(kept).reshape(-1, target.dim) if kept else draws
+    # A walk cut short has fewer positions than the draws, and those of few ladders are much alike.
+    return jnp.concatenate(kept).reshape(-1, target.dim) if len(kept) >= PIECES // 2 else draws
 
 
 @eqx.filter_jit

@@ -43,8 +43,10 @@ def lies_low(
     key: Key[Array, ""], target: Target, latent: Latent, network: eqx.Module, draws: Float[Array, "m dim"]
 ) -> bool:
     """Whether a map's draws lie where the density is much lower than at the teacher's, by their medians."""
-    ours = _heights(target, jax.vmap(network)(latent.sample(key, LOOKS)))  # pyright: ignore[reportArgumentType]
-    theirs = jnp.median(_heights(target, _some(key, draws, LOOKS)))
+    key_ours, key_theirs = jax.random.split(key)
+    z = latent.sample(key_ours, LOOKS)
+    ours = _heights(target, jax.vmap(network)(z))  # pyright: ignore[reportArgumentType]
+    theirs = jnp.median(_heights(target, _some(key_theirs, draws, LOOKS)))
     # Draws that are nowhere are nothing to come back to.
     return bool(jnp.isfinite(theirs)) and not bool(theirs - jnp.median(ours) <= LOW + LOWER * target.dim)
 
