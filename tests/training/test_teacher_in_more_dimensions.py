@@ -12,6 +12,7 @@ from pushforward.targets.funnel import Funnel
 from pushforward.training import Outcome, fit, teacher
 from pushforward.training.affine import frame_from_draws
 from pushforward.training.lesson import split, stand_in
+from pushforward.training.map_rounds import good_map
 from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_log_density
 from pushforward.training.moves import exchange, sweeps
 from pushforward.training.path import Between, Population
@@ -195,3 +196,25 @@ def test_walks_on_one_hill_are_one_peak_in_many_dimensions():
     assert len(peaks.points) == 1
     deviations = np.linalg.solve(peaks.choleskys[0], peaks.points[0] - np.asarray(target.mean))
     assert np.linalg.norm(deviations) < 0.01
+
+
+def test_what_is_asked_of_a_law_before_maps_falls_with_the_dimension_but_not_without_end():
+    few, many = (np.array([good_map(dim) for dim in dims]) for dims in (range(4, 20), range(20, 101)))
+    assert (few == 0.9).all()
+    assert (np.diff(many) <= 0).all()
+    # As many nats in a coordinate, until a law would be less than 0.4 efficient.
+    assert -np.log(good_map(30)) / 30 == pytest.approx(-np.log(good_map(20)) / 20)
+    assert good_map(100) == 0.4
+
+
+@pytest.mark.parametrize("efficiency", [0.5, 0.8])
+def test_a_mixture_that_is_good_for_its_dimension_needs_no_maps(monkeypatch, efficiency):
+    """In 24 dimensions 0.62 is asked for; what the mixture has is made up."""
+    asked = []
+    monkeypatch.setattr(teacher, "efficiency_of", lambda *_: jnp.asarray(efficiency))
+    monkeypatch.setattr(teacher, "through_maps", lambda *a, **k: asked.append(a) or iter(()))
+    two = Target.from_log_density(
+        lambda x: jnp.logaddexp(-0.5 * jnp.sum((x - 2.0) ** 2), -0.5 * jnp.sum((x + 2.0) ** 2)), dim=24
+    )
+    list(teacher.learn(jax.random.key(0), two, num_particles=256))
+    assert bool(asked) == (efficiency < 0.62)

@@ -1,5 +1,6 @@
 """The teacher's last rounds, from four dimensions on: particles seen through a map fitted to those before."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import jax
@@ -15,13 +16,22 @@ from pushforward.training.lesson import Lesson, mixture_of, row_of, split, stand
 from pushforward.training.pulled_back import PulledBack, fit_coupled, log_likelihood
 from pushforward.training.smc import efficiency_of, teach
 
-MAX_MAPS, FEW_MAPS, FEW_FROM, GOOD_MAP = 4, 2, 33, 0.9
-"""Rounds at most (fewer from so many dimensions on, where each is dear), and the efficiency that ends them. A
-map may be efficient and still lack the end of a thin neck, of which its draws know nothing; a round reaches
-further into it."""
+MAX_MAPS, FEW_MAPS, FEW_FROM = 4, 2, 33
+"""Rounds at most; fewer from so many dimensions on, where each is dear."""
+
+GOOD_MAP, MANY, NATS, LEAST = 0.9, 20, 0.02, 0.4
+"""The efficiency that ends the rounds, and makes them needless: in few dimensions a high one, since a law may
+be efficient and still lack the end of a thin neck, of which its draws know nothing; in `MANY` what so many
+nats in each coordinate come to: efficiency is a product over coordinates, rounds are dear, and training mends
+as much. Never less than `LEAST`."""
 
 SHORT_FIT, FIRST_FIT, NEXT_FIT = 300, 1000, 500
 """Steps of fits that are only judged, of the first map, and of those that begin at the one before."""
+
+
+def good_map(dim: int) -> float:
+    """Return the efficiency from which on particles need not be seen through a map, or through another."""
+    return GOOD_MAP if dim < MANY else max(math.exp(-NATS * dim), LEAST)
 
 
 def through_maps(
@@ -48,7 +58,7 @@ def through_maps(
         draws = jax.vmap(network)(result.draws)
         lesson = Lesson(lesson.frame, lesson.mixture, draws, result.log_z, rounds, network)
         yield lesson
-        if found > GOOD_MAP:
+        if found > good_map(target.dim):
             return
 
 

@@ -19,7 +19,7 @@ from pushforward.latents import NormalMixture
 from pushforward.training.curvature import frame_of, lesson_of
 from pushforward.training.effort import operations
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
-from pushforward.training.map_rounds import GOOD_MAP, through_maps
+from pushforward.training.map_rounds import good_map, through_maps
 from pushforward.training.mixture_fit import reweigh
 from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
@@ -27,8 +27,8 @@ from pushforward.training.stops import with_stops
 
 GOOD_START, GOOD_AT_ONCE = 0.4, 0.7
 """Efficiencies that end the rounds: from the second on, and already the first. Where maps can follow, a
-mixture must be as good as they: it may be half efficient and know nothing of a neck that its draws never
-entered."""
+mixture must be as good as they (`good_map`): it may be half efficient and know nothing of a neck that its
+draws never entered."""
 
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
 MAP_COST = 6.0
@@ -97,11 +97,11 @@ def learn(
             rounds[-1]["efficiency"] = found
         if isinstance(mixture, NormalMixture):
             mixture = reweigh(mixture, u)
-        good = found > (GOOD_MAP if maps else GOOD_START if i > 0 else GOOD_AT_ONCE)
+        good = found > (good_map(target.dim) if maps else GOOD_START if i > 0 else GOOD_AT_ONCE)
         # Another round of the same kind is worth its time only where the last one was.
         better = 0.1 < found > 2.0 * before
         last = good or i + 1 == MAX_ROUNDS or (maps and i + 1 >= ROUNDS_BEFORE_MAPS and not better)
-        to_maps = last and maps and found <= GOOD_MAP
+        to_maps = last and maps and found <= good_map(target.dim)
         lesson = Lesson(frame, mixture, u, result.log_z, list(rounds), ahead=MAP_COST if to_maps else 1.0)
         yield lesson
         if last:
