@@ -9,6 +9,7 @@ import pytest
 
 from pushforward.baselines.annealed_langevin import Start, anneal, schedule
 from pushforward.metrics.frechet import fid, kid
+from pushforward.studies.ebm.kinds import Teacher
 from pushforward.studies.ebm.noise import levels, noisy
 from pushforward.studies.ebm.recipes import Recipe
 from pushforward.studies.ebm.steps import (
@@ -203,7 +204,7 @@ class Brightness(eqx.Module):
     slope: jax.Array
     offset: jax.Array
 
-    def __call__(self, x):
+    def __call__(self, x, kind):
         return self.slope * x.mean() + self.offset
 
 
@@ -223,6 +224,6 @@ def test_a_critic_pulls_a_sampler_towards_the_teachers_images():
         state = SamplerState(nets[0], *nets, None, None, None, optimisers, jnp.zeros((), jnp.int32))
         for i in range(20):
             key = jax.random.fold_in(jax.random.key(2), i)
-            state = step(key, state, jnp.full((20, 4, 4), grey, jnp.uint8))
+            state = step(key, state, Teacher(jnp.full((20, 4, 4), grey, jnp.uint8), jnp.zeros(20, int)))
         moved, wanted = float(state.generator.level) - 0.5, grey / 255 - 0.5
         assert 0.05 * abs(wanted) < moved * np.sign(wanted) < 1.5 * abs(wanted)

@@ -140,7 +140,9 @@ def test_requests_that_make_no_sense(arguments, words, tmp_path):
         {"stages": ("all",)},
         {"energy": "deep"},
         {"evaluations": (1,)},
-        {"latent": 0},
+        {"latent": 1},
+        {"kinds": 100_000},
+        {"generator": "paper"},
     ],
 )
 def test_settings_are_checked_when_built(change):

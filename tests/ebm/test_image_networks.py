@@ -8,13 +8,16 @@ import pytest
 
 from pushforward.networks.images import (
     correction,
+    critic,
     distance_energy,
     generator,
+    kinds_of,
     paper_generator,
     residual_energy,
     small_classifier,
     unet,
     wide_resnet,
+    with_shares,
 )
 from pushforward.networks.images.layers import fold, unfold
 from pushforward.studies.ebm import PRESETS
@@ -45,7 +48,8 @@ def test_shapes():
     assert eqx.filter_eval_shape(lambda x: residual_energy(KEY)(x), image).shape == ()
     assert eqx.filter_eval_shape(lambda x: wide_resnet(KEY).features(x), image).shape == (512,)
     assert eqx.filter_eval_shape(lambda x: small_classifier(KEY)(x), image).shape == (10,)
-    assert eqx.filter_eval_shape(lambda x: unet(KEY)(x), image).shape == (32, 32, 1)
+    tall = jax.ShapeDtypeStruct((24, 40, 1), jnp.float32)
+    assert eqx.filter_eval_shape(lambda x: unet(KEY, shape=(24, 40))(x), tall).shape == (24, 40, 1)
     z = jax.ShapeDtypeStruct((5, 128), jnp.float32)
     assert eqx.filter_eval_shape(lambda z: paper_generator(KEY).images(z), z).shape == (5, 32, 32, 1)
     one = jax.ShapeDtypeStruct((128,), jnp.float32)
@@ -59,26 +63,45 @@ def test_fold_and_unfold_are_inverse_and_keep_neighbours_together():
     np.testing.assert_array_equal(fold(h)[0, 0], h[:2, :2].reshape(-1))
 
 
-def test_a_generator_needs_sides_that_can_be_halved_three_times():
+def test_sides_must_be_such_that_they_can_be_halved_three_times():
     with pytest.raises(ValueError, match="multiples of 8"):
         generator(KEY, (28, 28))
+    with pytest.raises(ValueError, match="multiples of 8"):
+        unet(KEY, shape=(28, 32))
 
 
-def test_a_generator_jumps_where_a_latent_whose_sign_it_sees_changes_it():
-    net = generator(KEY, (16, 16), latent=4, stem=16, widths=(8, 6, 4), signs=2)
+def test_the_first_latent_of_a_generator_says_of_which_kind_an_image_is_and_no_more():
+    shares = np.array([0.5, 0.0, 0.2, 0.3])
+    net = generator(KEY, (16, 16), latent=4, stem=16, widths=(8, 6, 4), kinds=4)
+    net = with_shares(net, shares)
     assert net.latent == 4
-    z = jax.random.normal(KEY, (4,))
+    z = jax.random.normal(KEY, (20_000, 4))
+    found = np.asarray(kinds_of(net, z))
+    # Four standard errors of a share of 20,000; a kind without a share is never drawn.
+    np.testing.assert_allclose(
+        np.bincount(found, minlength=4) / len(z), shares, atol=4 * 0.5 / np.sqrt(len(z))
+    )
+    assert not (found == 1).any()
+    images = np.asarray(jax.vmap(lambda first: net(z[0].at[0].set(first)))(z[:100, 0]))
+    for kind in (0, 2, 3):
+        alike = images[found[:100] == kind]
+        np.testing.assert_array_equal(alike, np.broadcast_to(alike[:1], alike.shape))
+        assert np.abs(alike[0] - np.asarray(net.of_kind(jnp.asarray((kind + 2) % 4), z[0, 1:]))).max() > 0.01
 
-    def jump(i: int) -> float:
-        return float(jnp.max(jnp.abs(net(z.at[i].set(1e-6)) - net(z.at[i].set(-1e-6)))))
 
-    assert min(jump(0), jump(1)) > 0.01
-    assert max(jump(2), jump(3)) < 1e-4
+def test_a_critic_looks_at_the_kind():
+    net = critic(KEY, unet(KEY, (4, 6), shape=(8, 8), middle=4), (8, 8), kinds=3)
+    x = jax.random.normal(KEY, (8, 8, 1))
+    kinds = jnp.arange(3)
+    assert np.ptp(jax.vmap(net, in_axes=(None, 0))(x, kinds)) == 0
+    told = eqx.tree_at(lambda c: c.kinds, net, net.kinds.at[2].set(1.0))
+    found = np.asarray(jax.vmap(told, in_axes=(None, 0))(x, kinds))
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_frozen_denoiser_gives_a_cone():
     """With `D` constant, `f = sqrt(d) sqrt(|x - c|^2 + 1)`; a correction starts at zero."""
-    energy = distance_energy(KEY, (2,))
+    energy = distance_energy(KEY, (2,), shape=(4, 4), middle=3)
     zero = jax.tree.map(jnp.zeros_like, energy)
     target = ImageEnergy(zero, (4, 4), 0.5)
 

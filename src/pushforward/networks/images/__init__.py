@@ -14,7 +14,9 @@ from pushforward.networks.images.generators import Generator as Generator
 from pushforward.networks.images.generators import PaperGenerator as PaperGenerator
 from pushforward.networks.images.generators import generator as generator
 from pushforward.networks.images.generators import images_of as images_of
+from pushforward.networks.images.generators import kinds_of as kinds_of
 from pushforward.networks.images.generators import paper_generator as paper_generator
+from pushforward.networks.images.generators import with_shares as with_shares
 from pushforward.networks.images.scores import Correction as Correction
 from pushforward.networks.images.scores import PlainScore as PlainScore
 from pushforward.networks.images.scores import correction as correction

@@ -57,9 +57,15 @@ class ResidualEnergy(eqx.Module):
         return (self.left(flat) * self.right(flat) + self.square(flat * flat))[0]
 
 
-def distance_energy(key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96)) -> DistanceEnergy:
+def distance_energy(
+    key: Key[Array, ""],
+    widths: tuple[int, ...] = (16, 48, 96),
+    *,
+    shape: tuple[int, int],
+    middle: int = 128,
+) -> DistanceEnergy:
     """Build a distance energy; sides must be multiples of `2 ** len(widths)`."""
-    return DistanceEnergy(unet(key, widths))
+    return DistanceEnergy(unet(key, widths, shape=shape, middle=middle))
 
 
 def residual_energy(

@@ -6,8 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
+from scipy.special import ndtri
 
 from pushforward.networks.images.layers import AXES, Conv, Dense, Norm, conv, dense, norm, unfold
 
@@ -18,12 +20,16 @@ class Generator(eqx.Module):
     """`z -> image`: three dense layers to the lowest map, then three convolutions, each unfolded by two.
 
     Normalisation and LeakyReLU(0.2) after every layer but the last, which ends in a sigmoid. Sub-pixel
-    convolutions in place of transposed ones, whose kernel gradients are slow on a CPU. The first layer sees
-    the signs of some latents beside all of them: images of different kinds need no bridge between them, which
-    a continuous map would have to have.
+    convolutions in place of transposed ones, whose kernel gradients are slow on a CPU. The first latent says
+    of which kind the image is, and no more: kinds need no bridges between them, which a continuous map would
+    have to have, and have the shares that they are given.
     """
 
     stem: Dense
+    kinds: Float[Array, "_kinds _stem"]
+    """What the first layer adds for each kind."""
+    bounds: Float[Array, " _between"]
+    """Where on the first latent one kind ends and the next begins."""
     middle: Dense
     lift: Dense
     ups: tuple[Conv, ...]
@@ -31,17 +37,25 @@ class Generator(eqx.Module):
     rows: int = eqx.field(static=True)
     """Of the lowest map."""
     columns: int = eqx.field(static=True)
-    signs: int = eqx.field(static=True)
-    """Latents whose signs are seen."""
 
     @property
     def latent(self) -> int:
         """Coordinates of the latent."""
-        return self.stem.weight.shape[0] - self.signs
+        return 1 + self.stem.weight.shape[0]
 
     def __call__(self, z: Float[Array, " latent"]) -> Float[Array, "height width channels"]:
         """Return one image."""
-        h = self._after(0, self.stem(jnp.concatenate([z, jnp.sign(z[: self.signs])])))
+        return self.of_kind(self.kind(z), z[1:])
+
+    def kind(self, z: Float[Array, " latent"]) -> Int[Array, ""]:
+        """Return of which kind the image of a latent is."""
+        return jnp.sum(z[0] > self.bounds)
+
+    def of_kind(
+        self, kind: Int[Array, ""], rest: Float[Array, " rest"]
+    ) -> Float[Array, "height width channels"]:
+        """Return one image of a kind, by all latents but the first."""
+        h = self._after(0, self.stem(rest) + self.kinds[kind])
         h = self._after(1, self.middle(h))
         h = self._after(2, self.lift(h).reshape(self.rows, self.columns, -1))
         for level, up in enumerate(self.ups):
@@ -62,7 +76,7 @@ def generator(
     stem: int = 256,
     widths: tuple[int, int, int] = (128, 56, 28),
     channels: int = 1,
-    signs: int = 8,
+    kinds: int = 1,
     start: float = 0.13,
 ) -> Generator:
     """Build a generator; image sides must be multiples of 8.
@@ -72,21 +86,34 @@ def generator(
     - `shape`: height and width of an image.
     - `latent`: coordinates of the latent; `stem`: units of the first two layers.
     - `widths`: channels at 1/8, 1/4 and 1/2 of the resolution.
-    - `signs`: latents whose signs are seen too, all of them at most.
+    - `kinds`: of images, all with the same share; see `with_shares`.
     - `start`: the pixel value that an untrained generator is near.
     """
     if shape[0] % 8 or shape[1] % 8:
         raise ValueError(f"`shape` must be of multiples of 8; got {shape}. Pad the images.")
     rows, columns = shape[0] // 8, shape[1] // 8
-    keys, signs = jax.random.split(key, 6), min(signs, latent)
+    keys = jax.random.split(key, 7)
     outs = (*widths[1:], channels)
-    ups = [conv(k, w, 4 * n) for k, w, n in zip(keys[3:], widths, outs, strict=True)]
+    ups = [conv(k, w, 4 * n) for k, w, n in zip(keys[3:6], widths, outs, strict=True)]
     ups[-1] = Conv(ups[-1].kernel, jnp.full(4 * channels, math.log(start / (1.0 - start)), jnp.float32))
     return Generator(
-        dense(keys[0], latent + signs, stem), dense(keys[1], stem, stem),
-        dense(keys[2], stem, rows * columns * widths[0]), tuple(ups),
-        tuple(norm(c) for c in (stem, stem, *widths)), rows, columns, signs,
+        dense(keys[0], latent - 1, stem), jax.random.normal(keys[6], (kinds, stem)), _bounds(np.ones(kinds)),
+        dense(keys[1], stem, stem), dense(keys[2], stem, rows * columns * widths[0]), tuple(ups),
+        tuple(norm(c) for c in (stem, stem, *widths)), rows, columns,
     )  # fmt: skip
+
+
+def with_shares(generator: Generator, shares: Float[np.ndarray, " kinds"]) -> Generator:
+    """Return a generator whose kinds have these shares among its images."""
+    if len(shares) != len(generator.kinds):
+        raise ValueError(f"`shares` must be of {len(generator.kinds)} kinds; got {len(shares)}.")
+    return eqx.tree_at(lambda g: g.bounds, generator, _bounds(shares))
+
+
+def _bounds(shares: Float[np.ndarray, " kinds"]) -> Float[Array, " between"]:
+    below = np.cumsum(shares)[:-1] / np.sum(shares)
+    # Beyond ten deviations there is no draw, and files hold finite numbers only.
+    return jnp.asarray(np.clip(ndtri(np.clip(below, 0.0, 1.0)), -10.0, 10.0), jnp.float32)
 
 
 class PaperGenerator(eqx.Module):
@@ -132,6 +159,11 @@ def paper_generator(
         for i, (k, n_in, n_out) in enumerate(zip(keys, sizes[:-1], sizes[1:], strict=True))
     )
     return PaperGenerator(kernels, tuple(jnp.zeros(n) for n in sizes[1:]), tuple(norm(n) for n in widths))
+
+
+def kinds_of(generator: Any, z: Float[Array, "n latent"]) -> Int[Array, " n"]:
+    """Return of which kind each image of a batch of latents is; one kind where a generator knows of none."""
+    return jax.vmap(generator.kind)(z) if hasattr(generator, "kind") else jnp.zeros(len(z), jnp.int32)
 
 
 def images_of(generator: Any, z: Float[Array, "n latent"]) -> Float[Array, "n _h _w _c"]:

@@ -27,7 +27,11 @@ class Block(eqx.Module):
 
 
 class UNet(eqx.Module):
-    """A denoiser `D(x)`: fold by two, down two levels, up two levels, unfold.
+    """A denoiser `D(x)`: fold by two, down two levels, a dense middle, up two levels, unfold.
+
+    In high noise all that is left of an image is how it stands to the main directions of the data, each of
+    which has all pixels in it. Convolutions are slow to learn such sums; two dense layers on the coarsest map
+    are not.
 
     Its input is `x` measured from `CENTRE` and brought to about unit size, by `x`'s own size and not by a
     noise level: so one net serves all noise levels without being told which.
@@ -37,6 +41,7 @@ class UNet(eqx.Module):
     downs: tuple[Dense, ...]
     ups: tuple[Dense, ...]
     before: tuple[Block, ...]
+    middle: tuple[Dense, Dense]
     after: tuple[Block, ...]
     head: Conv
 
@@ -54,20 +59,35 @@ class UNet(eqx.Module):
         seen = [self.before[0](h)]
         for down, block in zip(self.downs, self.before[1:], strict=True):
             seen.append(block(down(fold(seen[-1]))))
+        gather, spread = self.middle
+        whole = gather(jax.nn.silu(seen[-1]).reshape(-1))
+        seen[-1] += spread(jax.nn.silu(whole)).reshape(seen[-1].shape)
         return seen
 
 
-def unet(key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96), *, channels: int = 1) -> UNet:
+def unet(
+    key: Key[Array, ""],
+    widths: tuple[int, ...] = (16, 48, 96),
+    *,
+    shape: tuple[int, int],
+    middle: int = 128,
+    channels: int = 1,
+) -> UNet:
     """Build a U-Net with one block a level; image sides must be multiples of `2 ** len(widths)`.
 
     **Arguments:**
 
     - `widths`: channels at 1/2, 1/4, ... of the resolution.
+    - `shape`: height and width of an image; `middle`: units between the two dense layers.
     - `channels`: of the image.
     """
     widths = tuple(check_count(w, "widths") for w in widths)
     pairs = list(pairwise(widths))
     keys = iter(jax.random.split(key, 6 * len(widths) + 2))
+    by = 2 ** len(widths)
+    if shape[0] % by or shape[1] % by:
+        raise ValueError(f"`shape` must be of multiples of {by}; got {shape}. Pad the images.")
+    size = (shape[0] // by) * (shape[1] // by) * widths[-1]
 
     def block(width: int) -> Block:
         return Block(conv(next(keys), width, width), conv(next(keys), width, width, gain=0.1))
@@ -77,6 +97,7 @@ def unet(key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96), *, channel
         downs=tuple(dense(next(keys), 4 * low, high) for low, high in pairs),
         ups=tuple(dense(next(keys), high, 4 * low) for low, high in reversed(pairs)),
         before=tuple(block(w) for w in widths),
+        middle=(dense(next(keys), size, middle), dense(next(keys), middle, size, gain=0.1)),
         after=tuple(block(w) for w in reversed(widths[:-1])),
         head=conv(next(keys), widths[0], 4 * channels, gain=0.1),
     )

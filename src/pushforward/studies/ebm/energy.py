@@ -33,7 +33,7 @@ class EnergyState(NamedTuple):
 def build_energy(key: Key[Array, ""], settings: Settings, shape: tuple[int, int]) -> Any:
     """Return an untrained energy of the settings' kind."""
     if settings.energy == "distance":
-        return distance_energy(key, settings.energy_widths)
+        return distance_energy(key, settings.energy_widths, shape=shape, middle=settings.energy_middle)
     return residual_energy(key, base=settings.residual_base, side=shape[0])
 
 
@@ -88,10 +88,12 @@ def energy_step(
     """Take one step of denoising score matching: `grad f(x + sigma eps)` shall be `eps`."""
     key_batch, key_noise = jax.random.split(key)
     x = minibatch(key_batch, pixels, settings.energy_batch)
-    noised, eps, _ = noisy(key_noise, x, settings.sigma_min, settings.sigma_max)
+    noised, eps, sigma = noisy(key_noise, x, settings.sigma_min, settings.sigma_max)
 
     def loss(energy):
-        return denoising_loss(jax.grad(energy), noised, eps)
+        # The loss of a trained energy falls about like `1 / sigma`: so weighted, all levels count alike, and
+        # those that decide of which kind an image becomes are not left to the last.
+        return denoising_loss(jax.grad(energy), noised, eps, sigma / jnp.mean(sigma))
 
     value, gradient = eqx.filter_value_and_grad(loss)(state.energy)
     updates, optimiser = rule.update(gradient, state.optimiser)

@@ -13,8 +13,8 @@ from pushforward.studies.ebm.classifier import look
 from pushforward.studies.ebm.settings import STUDY, Settings
 
 TARGET = "images"
-NEIGHBOURS = 500
-"""Images whose nearest neighbours are looked for."""
+NEIGHBOURS, POOL = 500, 20_000
+"""Images whose nearest neighbours are looked for, and training images to choose from by their classes."""
 
 
 class Judge:
@@ -27,6 +27,7 @@ class Judge:
         train = data.train.reshape(len(data.train), -1).astype(np.float32) / 255.0
         self._train, self._squares = train, np.sum(train * train, axis=1)
         self._floors: dict[int, tuple[float, float]] = {}
+        self._pool = look(classifier, data.train[:POOL])
         self._test_distance = self._nearest(data.test)
 
     def record(self, method: str, metric: str, value: float | int, **more: Any) -> Record:
@@ -52,11 +53,23 @@ class Judge:
         near = self._nearest(images)
         return [
             *self._distances(method, features, ""),
+            self.record(method, "fid_of_shares", self._of_shares(share, n), n=n, floor=self.floor(n)[0]),
             *(self.record(method, f"class_share_{c}", float(s), n=n) for c, s in enumerate(share)),
             self.record(method, "least_class_share", float(share.min()), n=n),
             self.record(method, "class_entropy", float(-(filled * np.log(filled)).sum()), n=n),
             self.record(method, "neighbour_distance", near, n=min(n, NEIGHBOURS), floor=self._test_distance),
         ]
+
+    def _of_shares(self, share: np.ndarray, n: int) -> float:
+        """Return the FID of training images of these shares: above the floor it is what wrong shares cost."""
+        rng, (features, classes) = np.random.default_rng(self.settings.seed), self._pool
+        chosen = []
+        for c, count in enumerate(np.round(n * share).astype(int)):
+            members = np.flatnonzero(classes == c)
+            if count and len(members):
+                chosen.append(rng.choice(members, count, replace=count > len(members)))
+        rows = np.concatenate(chosen) if chosen else np.zeros(0, int)
+        return self.reference.fid(features[rows]) if len(rows) > 1 else float("nan")
 
     def means(
         self, method: str, sets: list[UInt8[np.ndarray, "n height width"]], suffix: str

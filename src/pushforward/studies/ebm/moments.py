@@ -66,11 +66,7 @@ def features_of(
     key: Key[Array, ""], net: UNet, images: UInt8[np.ndarray, "n height width"]
 ) -> tuple[Features, Moments]:
     """Return features in which the images have unit variance on average, and their moments."""
-    parts = [images[i : i + PIECE] for i in range(0, len(images), PIECE)]
-    keys = jax.random.split(key, len(parts))
-    seen = np.concatenate(
-        [np.asarray(_looks(k, net, jax.device_put(part))) for k, part in zip(keys, parts, strict=True)]
-    )
+    seen = looks(key, eqx.Partial(_seen, net), images, LEVELS)
     centre = seen.mean(axis=0)
     rows = (seen - centre)[:ROWS]
     # By inner products of images, of which there are fewer than of pixels in a large image.
@@ -137,7 +133,21 @@ def _seen(net: UNet, x: Image) -> Float[Array, " seen"]:
     return net.down(x)[-1].reshape(-1)
 
 
+def looks(
+    key: Key[Array, ""],
+    see: Callable[[Image], Float[Array, " seen"]],
+    images: UInt8[np.ndarray, "n height width"],
+    levels: tuple[float, float],
+) -> Float[np.ndarray, "n seen"]:
+    """Return what is seen in images under noise of these levels, piece by piece."""
+    parts = [images[i : i + PIECE] for i in range(0, len(images), PIECE)]
+    keys = jax.random.split(key, len(parts))
+    return np.concatenate(
+        [np.asarray(_look(k, see, jax.device_put(p), levels)) for k, p in zip(keys, parts, strict=True)]
+    )
+
+
 @eqx.filter_jit
-def _looks(key: Key[Array, ""], net: UNet, images: UInt8[Array, "n height width"]) -> Float[Array, "n seen"]:
+def _look(key, see, images, levels):
     x = images.astype(jnp.float32)[..., None] / 255.0
-    return jax.vmap(lambda one: _seen(net, one))(noisy(key, x, *LEVELS)[0])
+    return jax.vmap(see)(noisy(key, x, *levels)[0])

@@ -32,9 +32,14 @@ def noisy(
     return x + sigma * eps, eps, sigma
 
 
-def denoising_loss(slope: Callable[[Image], Image], noised: Batch, eps: Batch) -> Float[Array, ""]:
-    """Return `mean |slope(x + sigma eps) - eps|^2`: denoising score matching of `-slope / sigma`.
+def denoising_loss(
+    slope: Callable[[Image], Image],
+    noised: Batch,
+    eps: Batch,
+    weight: Float[Array, "n 1 1 1"] | float = 1.0,
+) -> Float[Array, ""]:
+    """Return `mean weight |slope(x + sigma eps) - eps|^2`: denoising score matching of `-slope / sigma`.
 
-    That is the loss of the scores weighted by `sigma^2`, at which all levels count alike.
+    Without a `weight` that is the loss of the scores times `sigma^2`.
     """
-    return jnp.mean((jax.vmap(slope)(noised) - eps) ** 2)
+    return jnp.mean(weight * (jax.vmap(slope)(noised) - eps) ** 2)

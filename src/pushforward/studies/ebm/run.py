@@ -185,10 +185,10 @@ class Work:
 
     def _workshop(self) -> Workshop:
         warm = self.settings.recipe == "warm"
-        return Workshop(
+        return self._once("workshop", lambda: Workshop(
             self.settings, self.energy(), self._teacher() if warm else None, self.pieces,
             shape=self.shape, observe=self.observe, note=self.store.add,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _drawn(self, name: str, number: int, evaluations: int, num_images: int) -> np.ndarray:
         return self._once(name, lambda: drawn(

@@ -22,9 +22,11 @@ from pushforward.networks.images import (
     images_of,
     paper_generator,
     unet,
+    with_shares,
 )
 from pushforward.studies.ebm.averaging import rise_and_fall
 from pushforward.studies.ebm.keeping import train
+from pushforward.studies.ebm.kinds import Teacher, sorted_into_kinds
 from pushforward.studies.ebm.langevin import as_bytes
 from pushforward.studies.ebm.moments import Features, Moments, features_of, first_lead
 from pushforward.studies.ebm.recipes import Recipe, recipe_of
@@ -66,9 +68,16 @@ class Workshop:
         note: Callable[[dict[str, np.ndarray]], None],
     ):
         self.settings, self.energy, self.shape = settings, energy, shape
-        self.teacher = None if teacher is None else jax.device_put(teacher)
         self.folder, self.observe, self.note = folder, observe, note
         self.key = jax.random.fold_in(jax.random.key(settings.seed), 3)
+        self.wanted: tuple[Features, Moments] | None = None
+        self.teacher: Teacher | None = None
+        if teacher is not None:
+            self.wanted = features_of(jax.random.fold_in(self.key, 6), self._known(), teacher)
+            self.teacher = sorted_into_kinds(
+                jax.random.fold_in(self.key, 7), self.wanted[0], teacher, settings.kinds, settings.sigma_min,
+                folder / "kinds.npz",
+            )  # fmt: skip
 
     def train(self, method: str) -> Any:
         """Train a sampler by a method's recipe and return the moving average of its generator."""
@@ -78,7 +87,7 @@ class Workshop:
         recipe = recipe_of(method, self.settings)
         levels = Levels(self.settings.sigma_min, recipe.sigma_max)
         state, rules = fresh(self._begin(method, recipe), recipe)
-        wanted = self._wanted() if recipe.moments else None
+        wanted = self.wanted if recipe.moments else None
         state = state._replace(lead=first_lead(wanted[1]) if wanted else None)
 
         @eqx.filter_jit
@@ -122,26 +131,22 @@ class Workshop:
         state = build(self.key, self.settings, self.shape)
         if not recipe.warm:
             return state
-        known = self._known(state)
         if method == "start":
             assert self.teacher is not None
+            count = self.settings.kinds
+            shared = with_shares(state.generator, self.teacher.shares(count))
             key_sketch, key_critic = jax.random.split(jax.random.fold_in(self.key, 5))
-            sketch = sketched(
-                key_sketch, self.settings, state.generator, self.teacher, self.folder, self.observe
-            )
-            return state._replace(generator=sketch, critic=critic(key_critic, known, self.shape))
+            sketch = sketched(key_sketch, self.settings, shared, self.teacher, self.folder, self.observe)
+            judge = critic(key_critic, self._known(), self.shape, count)
+            return state._replace(generator=sketch, critic=judge)
         start = self._trained("start")
-        return start._replace(generator=start.average, score=correction(known))
+        return start._replace(generator=start.average, score=correction(self._known()))
 
-    def _known(self, state: SamplerState) -> UNet:
+    def _known(self) -> UNet:
         """Return a net that knows what images are made of, where the energy has one."""
-        return self.energy.denoiser if isinstance(self.energy, DistanceEnergy) else state.score.net
-
-    def _wanted(self) -> tuple[Features, Moments]:
-        """Return features, and their moments at draws of the energy."""
-        assert self.teacher is not None
-        net = self._known(build(self.key, self.settings, self.shape))
-        return features_of(jax.random.fold_in(self.key, 6), net, np.asarray(self.teacher))
+        if isinstance(self.energy, DistanceEnergy):
+            return self.energy.denoiser
+        return build(self.key, self.settings, self.shape).score.net
 
     def _look(self, method: str, number: int, state: SamplerState) -> None:
         z = jax.random.normal(jax.random.fold_in(self.key, 99), (SHOWN, state.average.latent))
@@ -156,9 +161,11 @@ def build(key: Key[Array, ""], settings: Settings, shape: tuple[int, int]) -> Sa
     if s.generator == "paper":
         net = paper_generator(key_g, latent=s.latent)
     else:
-        net = generator(key_g, shape, latent=s.latent, stem=2 * s.latent, widths=s.generator_widths)
-    score = PlainScore(unet(key_s, s.energy_widths))
-    judge = critic(key_c, score.net, shape)
+        net = generator(
+            key_g, shape, latent=s.latent, stem=2 * s.latent, widths=s.generator_widths, kinds=s.kinds
+        )
+    score = PlainScore(unet(key_s, s.energy_widths, shape=shape, middle=s.energy_middle))
+    judge = critic(key_c, score.net, shape, s.kinds)
     return SamplerState(net, net, judge, score, score, None, (None, None, None), jnp.zeros((), jnp.int32))
 
 

@@ -28,25 +28,25 @@ class Settings:
     **Classifier.** `classifier`: `small` (of `classifier_widths`) or `wide` (WideResNet-16-8);
     `classifier_steps` of `classifier_batch`, 0.18 s each on one core for the small one.
 
-    **Energy.** `energy`: `distance` (a U-Net of `energy_widths`) or `residual` (the paper's, of
-    `residual_base` channels); `energy_steps` of `energy_batch` at `energy_rate`, which falls to zero over
-    the last 40 %. A step takes 0.25 s on one core.
+    **Energy.** `energy`: `distance` (a U-Net of `energy_widths` with `energy_middle` units in its middle) or
+    `residual` (the paper's, of `residual_base` channels); `energy_steps` of `energy_batch` at `energy_rate`,
+    which falls to zero over the last 40 %. A step takes 0.2 s on one core.
 
     **Langevin.** `evaluations` of each row, `row_images` images in each, in batches of `langevin_batch`;
     `mixing`: how much the images move about, `late_mixing` at noise levels up to `late_from`
-    (`baselines.annealed_langevin.schedule`). Chosen by the FID of a thousand draws or two
-    against training images.
+    (`baselines.annealed_langevin.schedule`). Chosen by the FID of 1,536 draws against training
+    images, among four schedules of 50 evaluations.
 
-    **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`.
-    `teacher_images` draws of the energy by `teacher_evaluations` each, for the start: `sketch_steps` of
-    fitting them with an encoder, then `start_steps` with a critic. `first_steps` of the critic, and of the
-    score net, before the sampler moves. Then `sampler_steps` with `score_steps` score steps each, at rates
-    `sampler_rate` and `score_rate`, in batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`:
-    above it the energy has wrong shares of kinds of images, as long chains there show. `pull`: the weight of
-    the critic beside the objective, `moments`: that of the features' moments, `start_moments`: the same in
-    the start, beside a critic of weight one and at `start_rate`; `average`: of the moving averages.
-    `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or
-    `plain` for that loop throughout.
+    **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`; `kinds`
+    of images that the first latent tells apart (`kinds.py`). `teacher_images` draws of the energy by
+    `teacher_evaluations` each, for the start: `sketch_steps` of fitting them with an encoder, then
+    `start_steps` with a critic. `first_steps` of the critic, and of the score net, before the sampler moves.
+    Then `sampler_steps` with `score_steps` score steps each, at rates `sampler_rate` and `score_rate`, in
+    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`. `pull`: the weight of the critic
+    beside the objective, `moments`: that of the features' moments, `start_moments`: the same in the start,
+    beside a critic of weight one and at `start_rate`; `average`: of the moving averages. `fisher_steps` for
+    the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for that loop
+    throughout.
 
     **Judging.** `judge_images` of a sampler, and `judge_sets` sets of as many images as a row has, over which
     its FID is averaged; `speed_repeats` timings at each of `speed_batches`.
@@ -71,8 +71,9 @@ class Settings:
 
     energy: str = "distance"
     energy_widths: tuple[int, ...] = (16, 48, 96)
+    energy_middle: int = 128
     residual_base: int = 64
-    energy_steps: int = 7000
+    energy_steps: int = 14_000
     energy_batch: int = 64
     energy_rate: float = 1.5e-3
 
@@ -80,28 +81,29 @@ class Settings:
     row_images: int = 5000
     langevin_batch: int = 64
     mixing: float = 4.6
-    late_mixing: float = 30.0
+    late_mixing: float = 15.0
     late_from: float = 0.8
 
     samplers: tuple[str, ...] = SAMPLERS
     generator: str = "small"
     latent: int = 128
-    generator_widths: tuple[int, int, int] = (128, 56, 28)
-    teacher_images: int = 10_240
+    generator_widths: tuple[int, int, int] = (128, 64, 32)
+    kinds: int = 64
+    teacher_images: int = 16_384
     teacher_evaluations: int = 50
     sketch_steps: int = 2000
-    start_steps: int = 6000
+    start_steps: int = 8000
     first_steps: int = 500
-    sampler_steps: int = 1800
+    sampler_steps: int = 2000
     sampler_batch: int = 64
     score_steps: int = 1
     sampler_rate: float = 1e-4
     score_rate: float = 1e-3
-    sampler_sigma_max: float = 1.0
-    pull: float = 0.5
+    sampler_sigma_max: float = 3.0
+    pull: float = 1.0
     start_moments: float = 0.1
     start_rate: float = 2e-4
-    moments: float = 1.5
+    moments: float = 0.5
     average: float = 0.998
     fisher_steps: int = 300
     plain_steps: int = 150
@@ -134,6 +136,17 @@ class Settings:
         for name in ("max_steps", "made_images"):
             if getattr(self, name) is not None:
                 check_count(getattr(self, name), name)
+        check_count(self.latent, "latent", at_least=2)
+        if self.kinds > self.teacher_images:
+            raise ValueError(
+                f"`kinds` must be at most `teacher_images`, {self.teacher_images}, which are sorted into "
+                f"them; got {self.kinds}."
+            )
+        if self.recipe == "warm" and self.generator != "small":
+            raise ValueError(
+                "`recipe`: a warm start needs the generator `small`, which knows kinds of images; got "
+                f"{self.generator!r}. Use `plain`."
+            )
         if not self.sigma_min < self.sampler_sigma_max <= self.sigma_max:
             raise ValueError(
                 "`sampler_sigma_max` must be above `sigma_min` and at most `sigma_max`; got "
@@ -154,11 +167,11 @@ class Settings:
 PRESETS: dict[str, Settings] = {
     "smoke": Settings(
         preset="smoke", made_images=160, classifier_steps=8, classifier_batch=16, classifier_widths=(4,),
-        energy_widths=(4,), energy_steps=4, energy_batch=8,
+        energy_widths=(4,), energy_middle=4, energy_steps=4, energy_batch=8,
         evaluations=(2, 4), row_images=16, langevin_batch=8,
-        generator_widths=(8, 6, 4), latent=8, teacher_images=16, teacher_evaluations=3, sketch_steps=3,
-        start_steps=3, first_steps=2, sampler_steps=3, sampler_batch=8, fisher_steps=2, plain_steps=2,
-        judge_images=32, judge_sets=2, speed_repeats=1,
+        generator_widths=(8, 6, 4), latent=8, kinds=3, teacher_images=16, teacher_evaluations=3,
+        sketch_steps=3, start_steps=3, first_steps=2, sampler_steps=3, sampler_batch=8, fisher_steps=2,
+        plain_steps=2, judge_images=32, judge_sets=2, speed_repeats=1,
         speed_batches=(8,),
     ),
     "cpu": Settings(preset="cpu"),
@@ -170,5 +183,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` about two and a half hours of one core, the stage `sampler`
-more than one of them; `paper` wants a GPU."""
+"""`smoke` takes seconds, on made images; `cpu` about three hours of one core, of which one goes to the
+energy, one to the stage `sampler` and most of one to Langevin draws; `paper` wants a GPU."""

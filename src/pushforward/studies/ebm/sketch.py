@@ -8,12 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Int, Key
 
-from pushforward.networks.images import images_of, small_classifier
+from pushforward.networks.images import small_classifier
 from pushforward.studies.ebm.averaging import moving_average, rise_and_fall
 from pushforward.studies.ebm.keeping import train
-from pushforward.studies.ebm.noise import Batch, minibatch
+from pushforward.studies.ebm.kinds import Teacher
+from pushforward.studies.ebm.noise import Batch
 from pushforward.studies.ebm.settings import Settings
 
 RATE = 1e-3
@@ -39,15 +40,15 @@ def sketched(
     key: Key[Array, ""],
     settings: Settings,
     generator: Any,
-    teacher: UInt8[Array, "images height width"],
+    teacher: Teacher,
     folder: Path,
     observe: Callable[[str], None],
 ) -> Any:
     """Return the generator fitted to draws of the energy by a bound of their likelihood."""
-    s, (_, height, width) = settings, teacher.shape
+    s, (_, height, width) = settings, teacher.images.shape
     key_encoder, key_steps = jax.random.split(key)
     widths = s.energy_widths if s.energy == "distance" else (16, 48, 96)
-    codes = 2 * s.latent
+    codes = 2 * (s.latent - 1)
     encoder = small_classifier(key_encoder, (height, width), classes=codes, features=codes, widths=widths)
     nets = Pair(generator, encoder)
     num_steps = s.steps(s.sketch_steps)
@@ -58,8 +59,9 @@ def sketched(
 
     @eqx.filter_jit
     def compiled(key, state, teacher):
-        x = minibatch(key, teacher, s.sampler_batch)
-        loss = eqx.filter_value_and_grad(lambda nets: forward_loss(key, nets, x, s.sigma_min))
+        key_batch, key_codes = jax.random.split(key)
+        x, kinds = teacher.batch(key_batch, s.sampler_batch)
+        loss = eqx.filter_value_and_grad(lambda nets: forward_loss(key_codes, nets, x, kinds, s.sigma_min))
         value, gradient = loss(state.nets)
         change, optimiser = rule.update(gradient, state.optimiser)
         nets = eqx.apply_updates(state.nets, change)
@@ -75,13 +77,17 @@ def sketched(
     ).average  # fmt: skip
 
 
-def forward_loss(key: Key[Array, ""], nets: Pair, x: Batch, sigma: float) -> Float[Array, ""]:
-    """Return a bound of `-log q` at draws of the energy, under noise `sigma`, a draw on average.
+def forward_loss(
+    key: Key[Array, ""], nets: Pair, x: Batch, kinds: Int[Array, " n"], sigma: float
+) -> Float[Array, ""]:
+    """Return a bound of `-log q` at draws of the energy, under noise `sigma`, a draw of its kind on average.
 
-    `|x - g(z)|^2 / (2 sigma^2) + KL(N(m, s^2) || N(0, I))` with `z ~ N(m, s^2)` and `m, s` by the encoder.
+    `|x - g(z)|^2 / (2 sigma^2) + KL(N(m, s^2) || N(0, I))` with `z ~ N(m, s^2)`, all latents but that of the
+    kind, and `m, s` by the encoder.
     """
     means, logs = jnp.split(jax.vmap(nets.encoder)(x), 2, axis=-1)
     z = means + jnp.exp(logs) * jax.random.normal(key, means.shape)
-    misfit = jnp.sum((x - images_of(nets.generator, z)) ** 2, axis=(1, 2, 3)) / (2.0 * sigma**2)
+    made = jax.vmap(nets.generator.of_kind)(kinds, z)
+    misfit = jnp.sum((x - made) ** 2, axis=(1, 2, 3)) / (2.0 * sigma**2)
     spread = 0.5 * jnp.sum(means**2 + jnp.exp(2.0 * logs) - 1.0 - 2.0 * logs, axis=-1)
     return jnp.mean(misfit + spread)

@@ -7,13 +7,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Float, Key
 
-from pushforward.networks.images import images_of
+from pushforward.networks.images import images_of, kinds_of
 from pushforward.studies.ebm.averaging import moving_average
+from pushforward.studies.ebm.kinds import Teacher
 from pushforward.studies.ebm.moments import Features, Lead, Moments, followed
 from pushforward.studies.ebm.moments import surrogate as moments_surrogate
-from pushforward.studies.ebm.noise import Batch, Image, denoising_loss, minibatch, noisy
+from pushforward.studies.ebm.noise import Batch, Image, denoising_loss, noisy
 from pushforward.studies.ebm.recipes import Recipe
 
 
@@ -84,19 +85,20 @@ def score_step(
 def critic_step(
     key: Key[Array, ""],
     state: SamplerState,
-    teacher: UInt8[Array, "images height width"],
+    teacher: Teacher,
     recipe: Recipe,
     rules: Rules,
 ) -> tuple[SamplerState, dict[str, Array]]:
-    """Teach the critic to tell the energy's draws from the sampler's."""
+    """Teach the critic to tell the energy's draws from the sampler's of the same kind."""
     key_z, key_real, key_see, key_fake = jax.random.split(key, 4)
     z = jax.random.normal(key_z, (recipe.batch, state.generator.latent))
-    real = seen(key_see, minibatch(key_real, teacher, recipe.batch))
-    fake = seen(key_fake, images_of(state.generator, z))
+    images, real_kinds = teacher.batch(key_real, recipe.batch)
+    real = seen(key_see, images)
+    fake, fake_kinds = seen(key_fake, images_of(state.generator, z)), kinds_of(state.generator, z)
 
     def loss(critic):
-        wrong = jax.nn.softplus(-jax.vmap(critic)(real)) + jax.nn.softplus(jax.vmap(critic)(fake))
-        return jnp.mean(wrong)
+        right, wrong = jax.vmap(critic)(real, real_kinds), jax.vmap(critic)(fake, fake_kinds)
+        return jnp.mean(jax.nn.softplus(-right) + jax.nn.softplus(wrong))
 
     value, gradient = eqx.filter_value_and_grad(loss)(state.critic)
     change, optimiser = rules.critic.update(gradient, state.optimisers[1])
@@ -133,7 +135,8 @@ def sampler_step(
         if surrogate is not None:
             terms["surrogate"] = surrogate(key_noise, x, state.score_average, slope, recipe, levels)
         if recipe.pull:
-            doubt = jax.nn.softplus(-jax.vmap(state.critic)(seen(key_pull, x)))
+            kinds = kinds_of(generator, z)
+            doubt = jax.nn.softplus(-jax.vmap(state.critic)(seen(key_pull, x), kinds))
             terms["pull"] = recipe.pull * jnp.mean(doubt)
         if wanted is None or state.lead is None:
             return sum(terms.values()), (terms, None)

@@ -11,9 +11,10 @@ from pushforward.files import BadFileError, write_atomically
 from pushforward.studies.ebm.settings import STUDY, Settings
 
 ARCHITECTURE = (
-    "preset", "seed", "made_images", "sigma_min", "sigma_max", "classifier", "classifier_widths", "energy",
-    "energy_widths", "residual_base", "mixing", "late_mixing", "late_from", "teacher_evaluations",
-    "generator", "latent", "generator_widths",
+    "preset", "seed", "max_steps", "made_images", "energy_steps", "teacher_images", "sigma_min", "sigma_max",
+    "classifier", "classifier_widths", "energy",
+    "energy_widths", "energy_middle", "residual_base", "mixing", "late_mixing", "late_from",
+    "teacher_evaluations", "generator", "latent", "generator_widths", "kinds",
 )  # fmt: skip
 """What must be the same for a folder's checkpoints to be of use."""
 
