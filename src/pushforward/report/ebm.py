@@ -36,11 +36,10 @@ INTRO = (
     "rates. `fisher` has the start of `kl`, neither critic nor moments, and trains by the projection "
     "identity, which needs neither a trace nor second derivatives of the score net. FID and KID are of "
     "the features of our own classifier, against the 10,000 test images; the floor is what as many "
-    "training images score. Both are noisy even on 5,000 images, mostly by how many ones there happen to "
-    "be, so that samplers are compared by means over several sets of as many images as a row has; a row "
-    "of Langevin draws is one set, with all of that noise. That one latent says of which kind an image is "
-    "goes back to a look at what the FID of earlier samplers against these test images was made of: "
-    "mostly wrong shares of digits."
+    "training images score. Both are noisy even on 5,000 images, so that samplers are compared by means "
+    "over several sets of as many images as a row has; a row of Langevin draws is one set, with all of "
+    "that noise. That one latent says of which kind an image is goes back to a look at what the FID of "
+    "earlier samplers against these test images was made of: mostly wrong shares of digits."
 )
 
 

@@ -120,7 +120,7 @@ class Work:
             made = draw(key, self._net(name), max(s.judge_images, most), self.shape)
             shown[f"grid/{name}"] = made[:SHOWN]
             # FID depends on the number of images: also on as many as the rows it is compared with. And it is
-            # noisy, mostly by how many ones there happen to be; a sampler can have many sets of images.
+            # noisy; a sampler can have many sets of images.
             same = judge.means(name, np.split(made[:most], s.judge_sets), "_as_rows")
             found += [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
             self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
