@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pushforward.targets import Mixture, student_t
-from pushforward.training import Outcome, fit, preset, teacher
+from pushforward.training import Outcome, fit, mending, preset, teacher
 from pushforward.training.affine import frame_from_draws
 from pushforward.training.scout import scout
 from pushforward.training.teacher import learn
@@ -74,3 +74,25 @@ def test_default_fit_is_nearly_exact_and_says_so(target, monkeypatch):
     x = np.asarray(done.sampler.sample(jax.random.key(5), 50_000))
     # Draws and repair together: about 0.003 of noise.
     assert abs(np.mean(x[:, 0] < SHIFT) - WEIGHTS[0]) < 0.015
+
+
+def test_a_start_that_is_good_outlives_a_training_that_runs_away(target, monkeypatch):
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 4096)
+    wild = preset("default", num_steps=40, learning_rate=1e30)
+    done = fit(jax.random.key(4), target, settings=wild, progress=False)
+    assert done.outcome is Outcome.UNTRAINED
+    assert done.outcome.good
+    assert [phase.get("outcome") for phase in done.phases] == [None, "DIVERGED", None]
+    about = done.sampler.about
+    assert about["outcome"] == "UNTRAINED"
+    assert about["metrics"]["efficiency"] > 0.5
+    x = np.asarray(done.sampler.sample(jax.random.key(5), 50_000))
+    assert abs(np.mean(x[:, 0] < SHIFT) - WEIGHTS[0]) < 0.015
+
+
+def test_a_start_that_is_poor_does_not_make_a_training_good_that_ran_away(target, monkeypatch):
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 4096)
+    monkeypatch.setattr(mending, "doubt", lambda *_: "so it is.")
+    wild = preset("default", num_steps=40, learning_rate=1e30)
+    done = fit(jax.random.key(4), target, settings=wild, progress=False, throw=False)
+    assert done.outcome is Outcome.INACCURATE

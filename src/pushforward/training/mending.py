@@ -52,7 +52,8 @@ def mended(
         before = weigh(key_weigh, parts.target, parts.latent, parts.network).efficiency
         after = weigh(key_weigh, parts.target, parts.latent, trained).efficiency
         found = {"untrained_efficiency": float(before), "trained_efficiency": float(after)}
-        if bool(after < before):
+        # Where training ran away, its efficiency may not be a number.
+        if not bool(after >= before):
             network = parts.network
     if isinstance(parts.latent, Mixture):
         repair = repair_marginals if is_standard(parts.latent) else repair_weights

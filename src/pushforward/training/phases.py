@@ -230,8 +230,10 @@ class Work:
             return
         with self._phase("repair") as found:
             trained = averaged(self.parts, self.result.state)
-            # Where the teacher left next to nothing to mend, training may cost more than it mends.
-            may_revert = self.target.dim >= SKIP_FROM and not self._nothing_to_learn()
+            # Where the teacher left next to nothing to mend, training may cost more than it mends; and it
+            # may run away, far out in a heavy tail, from a start that was good.
+            safe = self.target.dim >= SKIP_FROM or self.settings.method == "default"
+            may_revert = safe and not self._nothing_to_learn()
             # What can go on later is not given up yet, nor is a method that was asked for by name.
             whole = self.result.outcome.good and not self._is_cut()
             choices = {
@@ -248,6 +250,8 @@ class Work:
             self.parts = done.parts
             self.metrics = done.metrics
             found |= done.found
+            if done.reverted and self.result.outcome is Outcome.DIVERGED:
+                self._end(Outcome.UNTRAINED)
             if done.why and self.result.outcome.good:
                 outcome = Outcome.OUT_OF_TIME if self._is_cut() else Outcome.INACCURATE
                 self._end(outcome, done.why)

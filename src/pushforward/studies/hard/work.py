@@ -30,6 +30,7 @@ from pushforward.training.assemble import build_parts
 from pushforward.training.budget import Budget
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import run_chunk
+from pushforward.training.outcome import Outcome
 from pushforward.training.phases import Work
 from pushforward.trust.evidence import add_noise, evidence
 
@@ -58,7 +59,7 @@ def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[
         kept = store.sampler(row, s.max_steps)
         assert kept is not None
     about = kept.about
-    good = about["outcome"] in ("FINISHED", "CONVERGED", "OUT_OF_TIME")
+    good = Outcome[about["outcome"]].good
     return [
         *judge.scores(row, kept.sample),
         judge.record(row, "crashed", 0),

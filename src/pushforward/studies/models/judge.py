@@ -22,7 +22,7 @@ from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION
 from pushforward.trust.verdict import VERDICTS
 
-GOOD = ("FINISHED", "CONVERGED")
+GOOD = ("FINISHED", "CONVERGED", "UNTRAINED")
 EXPECTED_SIZE = math.sqrt(2.0 / math.pi)
 """The mean size of a standard normal: from a standard error to what an exact sampler is off by."""
 
