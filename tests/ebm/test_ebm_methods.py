@@ -210,7 +210,7 @@ class Brightness(eqx.Module):
 
 @pytest.mark.quick_compilation
 def test_a_critic_pulls_a_sampler_towards_the_teachers_images():
-    recipe = Recipe(objective="pull", steps=1, batch=16)
+    recipe = Recipe(objective="pull", steps=1, batch=16, pull=1.0)
     rules = Rules(optax.sgd(0.02), optax.sgd(1.0), optax.sgd(0.0))
     nets = Flat(jnp.asarray(0.5)), Brightness(jnp.zeros(()), jnp.zeros(()))
     optimisers = tuple(rule.init(net) for rule, net in zip(rules, (*nets, None), strict=True))

@@ -41,6 +41,7 @@ def test_every_row_records_what_the_issue_asks_for(folder):
     # Judged on 32 images, which are two sets of 16.
     assert found["kl", "fid_as_rows"].repeats == SMOKE.judge_sets == 2
     assert found["kl", "fid_as_rows"].spread > 0
+    assert found["langevin-2", "fid_as_rows"].repeats == SMOKE.row_sets == 2
     assert found["energy", "flops"].value > found["kl", "flops"].value / 10
     assert found["classifier", "accuracy"].n == 32
 

@@ -30,16 +30,19 @@ INTRO = (
     "to the data), of 50 evaluations each, sorted into 64 kinds without labels: one latent says of which "
     "kind an image is, so that kinds have the shares that they have among those draws. It is fitted with "
     "an encoder, then with a critic that has the energy's own features and tells its draws from the "
-    "sampler's of the same kind in noise, and by the first two moments of those features. `kl` is our "
-    "recipe, from that start: the score net learns what the sampler's score is more than the energy's "
-    "own, and critic and moments go on beside it. `kl-plain` is the paper's loop, from nothing, at its "
-    "rates. `fisher` has the start of `kl`, neither critic nor moments, and trains by the projection "
-    "identity, which needs neither a trace nor second derivatives of the score net. FID and KID are of "
+    "sampler's of the same kind in noise, and by the first two moments of those features. `kl` goes on "
+    "from there by KL alone: the score net learns what the sampler's score is more than the energy's own, "
+    "at length before the sampler moves, and then takes four steps for each of the sampler's, which are "
+    "small. `fisher` is the same by the projection identity, which needs neither a trace nor second "
+    "derivatives of the score net. Their rates and numbers of steps were chosen after ten short trials by "
+    "the FID of 10,000 draws against training images. `kl-plain` is the paper's loop, from nothing, at "
+    "its rates. FID and KID are of "
     "the features of our own classifier, against the 10,000 test images; the floor is what as many "
-    "training images score. Both are noisy even on 5,000 images, so that samplers are compared by means "
-    "over several sets of as many images as a row has; a row of Langevin draws is one set, with all of "
-    "that noise. That one latent says of which kind an image is goes back to a look at what the FID of "
-    "earlier samplers against these test images was made of: mostly wrong shares of digits."
+    "training images score. Both are noisy even on 5,000 images: means over sets of so many are compared, "
+    "two for a row of Langevin draws and eight for a sampler. Rows had one set at first, of which the best "
+    "is mostly the luckiest; the second was added when that was seen. That one latent says of which kind "
+    "an image is goes back to a look at what the FID of earlier samplers against these test images was "
+    "made of: mostly wrong shares of digits."
 )
 
 
@@ -63,7 +66,7 @@ def _value(cells: Cells, metric: str, method: str) -> float:
 
 
 def _compared(cells: Cells, metric: str, method: str) -> float:
-    """Return a sampler's figure over sets of as many images as the Langevin rows have."""
+    """Return a figure as a mean over sets of images, if there are several."""
     value = _value(cells, f"{metric}_as_rows", method)
     return _value(cells, metric, method) if math.isnan(value) else value
 
@@ -81,8 +84,8 @@ def _bars(cells: Cells) -> Table:
     rows, checks = _rows(cells), []
     if not rows or cells.get("fid", "kl", TARGET) is None:
         return Table("Bars, met and missed", ("bar", "verdict", "figure"), ())
-    best_fid = min(_value(cells, "fid", m) for m in rows)
-    best_kid = min(_value(cells, "kid", m) for m in rows)
+    best_fid, best_kid = (min(_compared(cells, metric, m) for m in rows) for metric in ("fid", "kid"))
+    first_fid, first_kid = (min(_value(cells, metric, m) for m in rows) for metric in ("fid", "kid"))
     seconds = _value(cells, "seconds_per_image", "kl")
     checks = [
         (
@@ -92,6 +95,14 @@ def _bars(cells: Cells) -> Table:
         (
             "KL sampler: KID at most the best of the energy's rows",
             Check("", _compared(cells, "kid", "kl"), best_kid),
+        ),
+        (
+            "KL sampler: that ratio of FIDs, against the luckiest of the rows' first sets",
+            Check("", _compared(cells, "fid", "kl") / first_fid, 1.065),
+        ),
+        (
+            "KL sampler: KID, against the luckiest of the rows' first sets",
+            Check("", _compared(cells, "kid", "kl"), first_kid),
         ),
         *(
             (
@@ -125,8 +136,9 @@ def _bars(cells: Cells) -> Table:
             (words, "met" if c.met else "missed", f"{short(c.value)} (bar {short(c.limit)})")
             for words, c in checks
         ),
-        "All but the last two were set before the study was run. FID and KID of samplers are means over sets "
-        "of as many images as a Langevin row has.",
+        "All but the last two were set before the study was run. FID and KID are means over sets of images, "
+        "of samplers and of the energy's rows alike; where the energy has the best single set of several, "
+        "its luck counts for it.",
         wraps=True,
     )
 
@@ -163,8 +175,8 @@ def _quality(cells: Cells) -> Table:
             "paper's FID / KID",
         ),
         tuple(rows),
-        "FID and its multiple of the floor are of one set of images; then, for samplers, the mean over sets "
-        "of as many as a Langevin row has, with the spread of single sets; KID is that mean too. "
+        "FID and its multiple of the floor are of one set of images; then the mean over sets of as many, "
+        "with the spread of single sets; KID is that mean too. "
         "FID of its shares is that of training images with a row's shares of digits: what it has above the "
         "floor is the price of those alone. "
         "Entropy of ten even classes: 2.303. The nearest training image is the median distance in pixels, "

@@ -64,7 +64,7 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         "ebm_film.png",
         save(figure, "png", dpi=100),
         "Ten latents while the KL sampler trains",
-        "The moving average of the generator: while a critic leads it, then with KL beside the critic.",
+        "The moving average of the generator: while a critic leads it, then KL alone.",
     )
 
 

@@ -9,9 +9,9 @@ import optax
 from jaxtyping import Array, Int
 
 
-def moving_average(old: Any, new: Any, share: float, step: Int[Array, ""]) -> Any:
-    """Return `share old + (1 - share) new`, with less of the old in the first steps."""
-    keep = jnp.minimum(share, (1.0 + step) / (10.0 + step))
+def moving_average(old: Any, new: Any, share: float, step: Int[Array, ""] | None = None) -> Any:
+    """Return `share old + (1 - share) new`, with less of the old in the first of counted steps."""
+    keep = share if step is None else jnp.minimum(share, (1.0 + step) / (10.0 + step))
     return jax.tree.map(lambda a, b: keep * a + (1.0 - keep) * b if eqx.is_inexact_array(b) else b, old, new)
 
 

@@ -24,12 +24,13 @@ def plan(settings: Settings, shape: tuple[int, int] = SHAPE, classes: int = CLAS
     energy = eqx.filter_eval_shape(build_energy, key, s, shape)
     state = eqx.filter_eval_shape(build, key, s, shape)
     classifier = eqx.filter_eval_shape(build_classifier, key, s, shape, classes)
+    images = s.row_sets * s.row_images
     steps = s.steps(s.sampler_steps if s.recipe == "warm" else s.plain_steps)
     return [
         f"stages: {', '.join(s.stages)}",
         f"classifier: {count(classifier):,} parameters, {s.steps(s.classifier_steps):,} steps",
         f"energy: {count(energy):,} parameters, {s.steps(s.energy_steps):,} steps",
-        f"langevin: {', '.join(map(str, s.evaluations))} evaluations, {s.row_images:,} images each",
+        f"langevin: {', '.join(map(str, s.evaluations))} evaluations, {images:,} images each",
         f"sampler: {count(state.generator):,} parameters, {steps:,} steps",
         f"score net: {count(state.score):,} parameters, {s.score_steps} steps for each of the sampler",
     ]

@@ -1,6 +1,5 @@
 """How a one-shot sampler is trained: the paper's loop as it stands, and what makes it good."""
 
-import dataclasses
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
@@ -38,11 +37,11 @@ class Recipe:
     score_rate: float = 5e-4
     sigma_max: float = 3.0
     balanced: bool = True
-    pull: float = 1.0
+    pull: float = 0.0
     moments: float = 0.0
-    memory: float = 0.995
+    memory: float = 0.98
     average: float = 0.998
-    score_average: float = 0.9
+    score_average: float = 0.98
 
     def __post_init__(self):
         check_choice(self.objective, "objective", ("kl", "fisher", "pull"))
@@ -60,31 +59,16 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
             objective="fisher" if name == "fisher" else "kl", warm=False, corrects=False,
             steps=s.steps(s.plain_steps),
             score_steps=1, batch=s.sampler_batch, rate=1e-4, score_rate=1e-4, sigma_max=s.sigma_max,
-            balanced=False, pull=0.0, average=s.average, score_average=0.0,
+            balanced=False, average=s.average, score_average=0.0,
         )  # fmt: skip
-    ours = Recipe(
-        steps=s.steps(s.sampler_steps), score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate,
-        score_rate=s.score_rate, sigma_max=s.sampler_sigma_max, pull=s.pull, moments=s.moments,
-        average=s.average,
-    )  # fmt: skip
     if name == "start":
-        return dataclasses.replace(
-            ours,
-            objective="pull",
-            steps=s.steps(s.start_steps),
-            rate=s.start_rate,
-            pull=1.0,
-            moments=s.start_moments,
-            memory=0.98,
-        )
-    if name == "kl":
-        return ours
-    # Without a pull or moments, so that what it gains over the start is its own; and in smaller steps.
-    return dataclasses.replace(
-        ours,
-        objective="fisher",
-        steps=s.steps(s.fisher_steps),
-        rate=0.5 * s.sampler_rate,
-        pull=0.0,
-        moments=0.0,
-    )
+        return Recipe(
+            objective="pull", steps=s.steps(s.start_steps), batch=s.sampler_batch, rate=s.start_rate,
+            pull=1.0, moments=s.start_moments, average=s.average,
+        )  # fmt: skip
+    # KL and Fisher alike, with nothing beside them: what they gain over the start is their own.
+    return Recipe(
+        objective=name, steps=s.steps(s.fisher_steps if name == "fisher" else s.sampler_steps),
+        score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate, score_rate=s.score_rate,
+        sigma_max=s.sampler_sigma_max, average=s.average,
+    )  # fmt: skip

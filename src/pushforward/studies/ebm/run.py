@@ -93,9 +93,10 @@ class Work:
 
     def langevin(self) -> dict[int, np.ndarray]:
         """Draw every row of the Langevin table."""
+        s = self.settings
         return {
-            number: self._drawn(f"langevin-{number}", 7 + number, number, self.settings.row_images)
-            for number in self.settings.evaluations
+            number: self._drawn(f"langevin-{number}", 7 + number, number, s.row_sets * s.row_images)
+            for number in s.evaluations
         }
 
     def sampler(self) -> dict[str, Any]:
@@ -112,15 +113,16 @@ class Work:
         found, shown = [judge.accuracy()], {"grid/data": self.data.test[:SHOWN]}
         for number, row in self.langevin().items():
             name = f"langevin-{number}"
-            found += [judge.record(name, "nfe", number), *judge.images(name, row)]
+            same = judge.means(name, np.split(row, s.row_sets), "_as_rows")
+            found += [judge.record(name, "nfe", number), *judge.images(name, row[: s.row_images]), *same]
             shown[f"grid/{name}"] = row[:SHOWN]
         start = ("start",) if s.recipe == "warm" else ()
         for name in (*start, *reversed(s.samplers)):
             key, most = jax.random.fold_in(jax.random.key(s.seed), 1000), s.judge_sets * s.row_images
             made = draw(key, self._net(name), max(s.judge_images, most), self.shape)
             shown[f"grid/{name}"] = made[:SHOWN]
-            # FID depends on the number of images: also on as many as the rows it is compared with. And it is
-            # noisy; a sampler can have many sets of images.
+            # FID depends on the number of images, so it is also taken of sets as large as those of the rows.
+            # And it is noisy; a sampler can have many sets of images.
             same = judge.means(name, np.split(made[:most], s.judge_sets), "_as_rows")
             found += [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
             self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))

@@ -118,13 +118,16 @@ class Workshop:
             return state, {**known, **info}
 
         run = partial(train, folder=self.folder, every=self.settings.checkpoint_seconds, observe=self.observe)
-        key_first, key_steps = jax.random.split(jax.random.fold_in(self.key, sum(map(ord, method))))
+        s, look = self.settings, partial(self._look, method)
         if recipe.warm:
-            # Who leads the sampler shall know its draws before it moves.
-            first = self.settings.steps(self.settings.first_steps)
-            state = run(f"{method}-first", key_first, watch, state, num_steps=first)
-        look = partial(self._look, method)
-        return run(method, key_steps, step, state, num_steps=recipe.steps, look=look)
+            # Who leads the sampler shall know its draws before it moves. KL and Fisher share the score net.
+            first, steps = ("start", s.first_critic_steps) if recipe.pull else ("score", s.first_score_steps)
+            state = run(f"{first}-first", self._keys(first)[0], watch, state, num_steps=s.steps(steps))
+        return run(method, self._keys(method)[1], step, state, num_steps=recipe.steps, look=look)
+
+    def _keys(self, stage: str) -> Key[Array, " 2"]:
+        """Return the keys of what comes before a stage's steps, and of those."""
+        return jax.random.split(jax.random.fold_in(self.key, sum(map(ord, stage))))
 
     def _begin(self, method: str, recipe: Recipe) -> SamplerState:
         """Return where a method begins: from nothing, from the sketch, or from the start."""

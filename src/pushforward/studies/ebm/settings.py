@@ -32,24 +32,23 @@ class Settings:
     `residual` (the paper's, of `residual_base` channels); `energy_steps` of `energy_batch` at `energy_rate`,
     which falls to zero over the last 40 %. A step takes 0.2 s on one core.
 
-    **Langevin.** `evaluations` of each row, `row_images` images in each, in batches of `langevin_batch`;
-    `mixing`: how much the images move about, `late_mixing` at noise levels up to `late_from`
-    (`baselines.annealed_langevin.schedule`). Chosen by the FID of 1,536 draws against training
+    **Langevin.** `evaluations` of each row, `row_sets` sets of `row_images` images in each, in batches of
+    `langevin_batch`; `mixing`: how much the images move about, `late_mixing` at noise levels up to
+    `late_from` (`baselines.annealed_langevin.schedule`). Chosen by the FID of 1,536 draws against training
     images, among four schedules of 50 evaluations.
 
     **Sampler.** `samplers` to train; `generator`: `small` or `paper`; `latent`; `generator_widths`; `kinds`
     of images that the first latent tells apart (`kinds.py`). `teacher_images` draws of the energy by
     `teacher_evaluations` each, for the start: `sketch_steps` of fitting them with an encoder, then
-    `start_steps` with a critic. `first_steps` of the critic, and of the score net, before the sampler moves.
-    Then `sampler_steps` with `score_steps` score steps each, at rates `sampler_rate` and `score_rate`, in
-    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`. `pull`: the weight of the critic
-    beside the objective, `moments`: that of the features' moments, `start_moments`: the same in the start,
-    beside a critic of weight one and at `start_rate`; `average`: of the moving averages. `fisher_steps` for
-    the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for that loop
-    throughout.
+    `start_steps` with a critic, at `start_rate` and with `start_moments` the weight of the features' moments
+    beside it, after `first_critic_steps` of the critic alone. Then `sampler_steps` with `score_steps` score
+    steps each, after `first_score_steps` times as many alone, at rates `sampler_rate` and `score_rate`, in
+    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`; `average`: of the moving averages.
+    `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or
+    `plain` for that loop throughout.
 
-    **Judging.** `judge_images` of a sampler, and `judge_sets` sets of as many images as a row has, over which
-    its FID is averaged; `speed_repeats` timings at each of `speed_batches`.
+    **Judging.** `judge_images` of a sampler, and `judge_sets` sets of `row_images`, over which its FID is
+    averaged; `speed_repeats` timings at each of `speed_batches`.
     """
 
     preset: str
@@ -79,6 +78,7 @@ class Settings:
 
     evaluations: tuple[int, ...] = (50, 100, 150, 200, 250)
     row_images: int = 5000
+    row_sets: int = 2
     langevin_batch: int = 64
     mixing: float = 4.6
     late_mixing: float = 15.0
@@ -93,17 +93,16 @@ class Settings:
     teacher_evaluations: int = 50
     sketch_steps: int = 2000
     start_steps: int = 8000
-    first_steps: int = 500
-    sampler_steps: int = 2000
+    first_critic_steps: int = 500
+    first_score_steps: int = 1000
+    sampler_steps: int = 600
     sampler_batch: int = 64
-    score_steps: int = 1
-    sampler_rate: float = 1e-4
-    score_rate: float = 1e-3
+    score_steps: int = 4
+    sampler_rate: float = 2e-5
+    score_rate: float = 5e-4
     sampler_sigma_max: float = 3.0
-    pull: float = 1.0
     start_moments: float = 0.1
     start_rate: float = 2e-4
-    moments: float = 0.5
     average: float = 0.998
     fisher_steps: int = 300
     plain_steps: int = 150
@@ -131,7 +130,7 @@ class Settings:
                 check_positive(
                     value,
                     field.name,
-                    zero=field.name in ("pull", "moments", "start_moments", "checkpoint_seconds"),
+                    zero=field.name in ("start_moments", "checkpoint_seconds"),
                 )
         for name in ("max_steps", "made_images"):
             if getattr(self, name) is not None:
@@ -168,10 +167,10 @@ PRESETS: dict[str, Settings] = {
     "smoke": Settings(
         preset="smoke", made_images=160, classifier_steps=8, classifier_batch=16, classifier_widths=(4,),
         energy_widths=(4,), energy_middle=4, energy_steps=4, energy_batch=8,
-        evaluations=(2, 4), row_images=16, langevin_batch=8,
+        evaluations=(2, 4), row_images=16, row_sets=2, langevin_batch=8,
         generator_widths=(8, 6, 4), latent=8, kinds=3, teacher_images=16, teacher_evaluations=3,
-        sketch_steps=3, start_steps=3, first_steps=2, sampler_steps=3, sampler_batch=8, fisher_steps=2,
-        plain_steps=2, judge_images=32, judge_sets=2, speed_repeats=1,
+        sketch_steps=3, start_steps=3, first_critic_steps=2, first_score_steps=2, sampler_steps=3,
+        sampler_batch=8, fisher_steps=2, plain_steps=2, judge_images=32, judge_sets=2, speed_repeats=1,
         speed_batches=(8,),
     ),
     "cpu": Settings(preset="cpu"),
@@ -183,5 +182,5 @@ PRESETS: dict[str, Settings] = {
         sampler_rate=1e-4, score_rate=1e-4, fisher_steps=100_000, plain_steps=100_000, recipe="plain",
     ),
 }  # fmt: skip
-"""`smoke` takes seconds, on made images; `cpu` about three hours of one core, of which one goes to the
-energy, one to the stage `sampler` and most of one to Langevin draws; `paper` wants a GPU."""
+"""`smoke` takes seconds, on made images; `cpu` about four hours of one core, of which one goes to the
+energy, one to the stage `sampler` and one and a half to Langevin draws; `paper` wants a GPU."""

@@ -77,7 +77,7 @@ def score_step(
     value, gradient = eqx.filter_value_and_grad(loss)(state.score)
     updates, optimiser = rules.score.update(gradient, state.optimisers[2])
     score = eqx.apply_updates(state.score, updates)
-    average = moving_average(state.score_average, score, recipe.score_average, state.step)
+    average = moving_average(state.score_average, score, recipe.score_average)
     optimisers = (*state.optimisers[:2], optimiser)
     return state._replace(score=score, score_average=average, optimisers=optimisers), {"score": value}
 
