@@ -42,6 +42,7 @@ def test_every_row_records_what_the_issue_asks_for(folder):
     assert found["kl", "fid_as_rows"].repeats == SMOKE.judge_sets == 2
     assert found["kl", "fid_as_rows"].spread > 0
     assert found["langevin-2", "fid_as_rows"].repeats == SMOKE.row_sets == 2
+    assert found["kl-sobol", "fid_as_rows"].repeats == 2
     assert found["energy", "flops"].value > found["kl", "flops"].value / 10
     assert found["classifier", "accuracy"].n == 32
 

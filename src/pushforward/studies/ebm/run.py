@@ -126,8 +126,19 @@ class Work:
             same = judge.means(name, np.split(made[:most], s.judge_sets), "_as_rows")
             found += [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
             self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
+        found += self._evenly(judge)
         self.store.add(shown)
         return [*found, *self._sizes(judge), *self._costs(judge)]
+
+    def _evenly(self, judge: Judge) -> list[Record]:
+        """Judge the first sampler once more, its latents spread evenly: what no chain can do."""
+        s, key = self.settings, jax.random.fold_in(jax.random.key(self.settings.seed), 1001)
+        net, name = self._net(s.samplers[0]), f"{s.samplers[0]}-sobol"
+        keys = jax.random.split(key, s.judge_sets)
+        sets = [draw(k, net, s.row_images, self.shape, latents="sobol") for k in keys]
+        same = judge.means(name, sets, "_as_rows")
+        self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
+        return [judge.record(name, "nfe", 1), *judge.images(name, sets[0]), *same]
 
     def _costs(self, judge: Judge) -> list[Record]:
         # One architecture: one sampler's time and operations are all the others'.

@@ -1,5 +1,6 @@
 """The stages that train one-shot samplers: a warm start from the energy's draws, then KL or Fisher."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Key, UInt8
+from jaxtyping import Array, Float, Key, UInt8
+from scipy.special import ndtri
 
 from pushforward.networks.images import (
     DistanceEnergy,
@@ -203,10 +205,24 @@ def _draw(generator: Any, z: Array) -> Array:
     return images_of(generator, z)
 
 
-def draw(key: Key[Array, ""], generator: Any, n: int, shape: tuple[int, int]) -> np.ndarray:
-    """Return `n` images of a sampler as bytes, in batches of 250."""
-    parts = []
-    for i in range(-(-n // 250)):
-        z = jax.random.normal(jax.random.fold_in(key, i), (250, generator.latent))
-        parts.append(as_bytes(np.asarray(_draw(generator, z)), shape))
-    return np.concatenate(parts)[:n]
+def draw(
+    key: Key[Array, ""], generator: Any, n: int, shape: tuple[int, int], *, latents: str = "iid"
+) -> UInt8[np.ndarray, "n height width"]:
+    """Return `n` images of a sampler as bytes, in batches of 250; `latents` are `iid` or `sobol`."""
+    batches = -(-n // 250)
+    if latents == "sobol":
+        parts = jnp.split(_sobol(key, 250 * batches, generator.latent), batches)
+    else:
+        keys = (jax.random.fold_in(key, i) for i in range(batches))
+        parts = (jax.random.normal(k, (250, generator.latent)) for k in keys)
+    return np.concatenate([as_bytes(np.asarray(_draw(generator, z)), shape) for z in parts])[:n]
+
+
+def _sobol(key: Key[Array, ""], n: int, dim: int) -> Float[Array, "n dim"]:
+    """Return the first of a scrambled Sobol sequence, as normal numbers."""
+    from scipy.stats import qmc  # half a second to import
+
+    seed = int(jax.random.bits(key, dtype=jnp.uint32))
+    engine = qmc.Sobol(dim, rng=np.random.default_rng(seed))
+    points = engine.random_base2(math.ceil(math.log2(max(n, 2))))[:n]
+    return jax.device_put(ndtri(np.clip(points, 1e-7, 1.0 - 1e-7)).astype(np.float32))
