@@ -88,6 +88,12 @@ def _bounded(s: Float[Array, " dim"]) -> Float[Array, " dim"]:
     return jnp.where(s > 0, MOST * jnp.tanh(s / MOST), LEAST * jnp.tanh(s / LEAST))
 
 
+def unbounded(log_stretch: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Return the `s` for which a layer stretches by that log, as far as one can."""
+    bound = np.where(log_stretch > 0, MOST, LEAST)
+    return bound * np.arctanh(np.clip(log_stretch / bound, -0.96, 0.96))
+
+
 def coupled(
     key: Key[Array, ""], dim: int, *, width: int = 64, depth: int = 2, activation: str = "silu"
 ) -> Coupled:

@@ -25,6 +25,9 @@ be efficient and still lack the end of a thin neck, of which its draws know noth
 nats in each coordinate come to: efficiency is a product over coordinates, rounds are dear, and training mends
 as much. Never less than `LEAST`."""
 
+MAP_COST = 6.0
+"""What the first round through a map takes, next to the round before it: most of it fits maps."""
+
 SHORT_FIT, FIRST_FIT, NEXT_FIT = 300, 1000, 500
 """Steps of fits that are only judged, of the first map, and of those that begin at the one before."""
 
@@ -46,7 +49,7 @@ def through_maps(
     for i in range(MAX_MAPS if target.dim < FEW_FROM else FEW_MAPS):
         key_choose, key_map, key_teach = jax.random.split(jax.random.fold_in(key, i), 3)
         observe(f"fitting a map, round {i + 1}")
-        if i == 0:
+        if lesson.network is None:
             lesson = _likeliest(key_choose, lesson)
         steps = FIRST_FIT if lesson.network is None else NEXT_FIT
         network = fit_coupled(key_map, lesson.draws, lesson.mixture, steps, lesson.network)

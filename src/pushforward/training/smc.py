@@ -114,5 +114,12 @@ def efficiency_of(
 
 
 @eqx.filter_jit
+def bound_of(key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096) -> Float[Array, ""]:
+    """Return the evidence lower bound of a law: at most `log Z`, by its divergence from the target."""
+    log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
+    return jnp.mean(log_target - log_law)
+
+
+@eqx.filter_jit
 def _ends(between: Between, x: Float[Array, "n dim"]):
     return jax.vmap(between.ends)(x)

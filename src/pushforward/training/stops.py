@@ -20,6 +20,10 @@ from pushforward.training.scout import Peaks, curvature_scales, far_starts, uphi
 
 NUM_WALKS = 64
 STRIDE, NUM_STOPS = 15, 20
+EARLY, EARLY_FROM = (5, 5, 5), 20
+"""Steps between looks at the beginning, and dimensions from which on there are such, and one at the starts: a
+neck of many coordinates draws walks in before they have gone far."""
+
 SHRINKAGE = (1.0, 0.5, 0.25)
 """Curvature at one point can promise too wide a law: narrower ones are tried too."""
 
@@ -52,8 +56,9 @@ def with_stops(key: Key[Array, ""], target: Target, peaks: Peaks) -> Peaks:
 def _walks(target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"]) -> np.ndarray:
     """Return all usable points at which walks uphill were seen, one below the other."""
     seen = []
-    for _ in range(NUM_STOPS):
-        x, value, step = uphill(target, x, step, STRIDE)
+    early = (0, *EARLY) if target.dim >= EARLY_FROM else ()
+    for stride in (*early, *[STRIDE] * NUM_STOPS):
+        x, value, step = uphill(target, x, step, stride)
         rows = np.asarray(x, np.float64)
         seen.append(rows[np.isfinite(np.asarray(value)) & np.all(np.isfinite(rows), axis=1)])
     return np.unique(np.concatenate(seen), axis=0)

@@ -19,8 +19,9 @@ from pushforward.latents import NormalMixture
 from pushforward.training.curvature import frame_of, lesson_of
 from pushforward.training.effort import operations
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
-from pushforward.training.map_rounds import good_map, through_maps
+from pushforward.training.map_rounds import MAP_COST, good_map, through_maps
 from pushforward.training.mixture_fit import reweigh
+from pushforward.training.neck_rounds import NECKS_FROM, seen_by_necks, through_necks
 from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
@@ -31,8 +32,8 @@ mixture must be as good as they (`good_map`): it may be half efficient and know 
 draws never entered."""
 
 MAX_ROUNDS, ROUNDS_BEFORE_MAPS = 4, 2
-MAP_COST = 6.0
-"""What the first round through a map takes, next to the round before it: most of it fits maps."""
+NECK_COST = 1.5
+"""What the first round along necks takes, next to the round before it."""
 
 STOPS_IN = MAPS_IN = (4, 100)
 """Dimensions in which the stops of walks are looked at, and in which particles may be seen through a map:
@@ -100,16 +101,28 @@ def learn(
         good = found > (good_map(target.dim) if maps else GOOD_START if i > 0 else GOOD_AT_ONCE)
         # Another round of the same kind is worth its time only where the last one was.
         better = 0.1 < found > 2.0 * before
-        last = good or i + 1 == MAX_ROUNDS or (maps and i + 1 >= ROUNDS_BEFORE_MAPS and not better)
-        to_maps = last and maps and found <= good_map(target.dim)
-        lesson = Lesson(frame, mixture, u, result.log_z, list(rounds), ahead=MAP_COST if to_maps else 1.0)
+        lesson = Lesson(frame, mixture, u, result.log_z, list(rounds))
+        necks = None
+        if maps and target.dim >= NECKS_FROM and not good:
+            necks = seen_by_necks(jax.random.fold_in(key_fit, 1), target, x, lesson)
+        slow = maps and i + 1 >= ROUNDS_BEFORE_MAPS and not better
+        last = good or i + 1 == MAX_ROUNDS or slow or necks is not None
+        to_maps = last and maps and not good
+        lesson = lesson._replace(ahead=NECK_COST if necks else MAP_COST if to_maps else 1.0)
         yield lesson
         if last:
             break
         before = found
+    words = {"num_particles": num_particles, "observe": observe}
+    if necks is not None:
+        key_necks = jax.random.fold_in(key_rounds, MAX_ROUNDS + 1)
+        taught = lesson
+        for lesson in through_necks(key_necks, target, taught, necks, **words):
+            yield lesson
+        to_maps = lesson.rounds[-1]["efficiency"] <= good_map(target.dim)
     if to_maps:
         key_maps = jax.random.fold_in(key_rounds, MAX_ROUNDS)
-        yield from through_maps(key_maps, target, lesson, num_particles=num_particles, observe=observe)
+        yield from through_maps(key_maps, target, lesson, **words)
 
 
 def _first_start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
