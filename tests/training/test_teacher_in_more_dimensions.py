@@ -17,7 +17,7 @@ from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_
 from pushforward.training.moves import exchange, sweeps
 from pushforward.training.path import Between, Population
 from pushforward.training.pulled_back import PulledBack, fit_coupled
-from pushforward.training.scout import scout
+from pushforward.training.scout import Peaks, scout
 from pushforward.training.stops import with_stops
 
 DIM = 5
@@ -36,6 +36,16 @@ def test_stops_hold_the_mass_that_the_peak_of_a_funnel_does_not():
     stops = with_stops(jax.random.key(1), target, peaks)
     assert np.all(np.abs(stops.points[:10, 0]) < 3.0 * 3.0)
     assert np.median(np.abs(stops.points[:, 0])) < 3.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_stops_of_walks_that_a_neck_of_many_coordinates_draws_in_at_once(seed):
+    """Their starts and first steps are looked at too; fifteen steps on, most walks are far away."""
+    target = funnel_nd(30)
+    peaks = Peaks(-50.0 * np.eye(1, 30), 1e-6 * np.eye(30)[None], np.zeros(1))
+    stops = with_stops(jax.random.key(seed), target, peaks)
+    best = np.argsort(-stops.log_masses)[:8]
+    assert np.abs(stops.points[best, 0]).max() < 3.0
 
 
 def test_a_peak_that_holds_all_the_mass_stays_alone(normal):
