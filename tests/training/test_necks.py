@@ -82,6 +82,21 @@ def test_one_far_draw_does_not_hide_a_neck(outlier):
     assert np.isfinite(found.slopes).all()
 
 
+@pytest.mark.parametrize("white", [False, True])
+@pytest.mark.parametrize("how", ["nearly constant", "few", "huge"])
+def test_odd_draws_are_no_error(how, white):
+    x = np.array(two_necks(0, 512))
+    if how == "nearly constant":
+        x[:, [3, 5]] = 1.0
+        x[0, [3, 5]] = 2.0
+    if how == "few":
+        x = np.repeat(x[:4], 128, axis=0)
+    if how == "huge":
+        x[:, 7] *= 1e18
+    found = necked(jnp.asarray(x), white=white)
+    assert found is None or all(np.isfinite(a).all() for a in jax.tree.leaves(found[1:]))
+
+
 def test_a_map_of_necks_is_the_same_with_units_to_spare():
     _, _, narrow = necked(two_necks(0), white=False)
     wide, fresh = filled_up(jax.random.key(0), narrow), coupled(jax.random.key(1), DIM)

@@ -52,7 +52,8 @@ def find_necks(u: Float[np.ndarray, "m dim"]) -> Necks | None:
         found = found._replace(necks=(*found.necks, best))
         for _ in range(PASSES):
             found = _improved(u, x, found, best, followed)
-    return found if found.necks and np.isfinite(found.slopes).all() else None
+    usable = all(np.isfinite(each).all() for each in found[1:])
+    return found if found.necks and usable else None
 
 
 def _logs(u: np.ndarray, x: np.ndarray, found: Necks) -> np.ndarray:
