@@ -72,6 +72,16 @@ def test_coordinates_may_follow_different_necks():
     assert np.abs(left - np.diag(np.diag(left))).max() < 0.06
 
 
+def test_widths_that_hardly_follow_make_no_neck():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(4 * MANY, DIM))
+    for slope, is_neck in ((0.15, False), (0.3, True)):
+        u = z * np.exp(slope * z[:, [3]])
+        u[:, 3] = z[:, 3]
+        found = find_necks(u)
+        assert (found is not None) == is_neck
+
+
 @pytest.mark.parametrize("outlier", [1e3, 1e30])
 def test_one_far_draw_does_not_hide_a_neck(outlier):
     u = np.array((two_necks(0) - 100.0) / 7.0, np.float64)

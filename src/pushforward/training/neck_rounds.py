@@ -20,8 +20,9 @@ from pushforward.training.smc import bound_of, efficiency_of, teach
 NECKS_FROM = 20
 """Dimensions from which on necks are looked for: in fewer, particles go along them, and maps do the rest."""
 
-CLEARLY = 0.5
-"""Nats by which a map of necks must be nearer to the target than a mixture of normals."""
+NEARLY = 1.0
+"""Nats by which a map of necks may be further from the target than a mixture of normals: particles reach the
+ends of a neck through it, of which the mixture knows nothing."""
 
 MOST_ROUNDS, REACH = 4, 3.0
 """Rounds, and how many times wider along necks the start of each is than the draws before."""
@@ -46,14 +47,14 @@ class Seen(NamedTuple):
 def seen_by_necks(
     key: Key[Array, ""], target: Target, x: Float[Array, "m dim"], lesson: Lesson | None = None
 ) -> Seen | None:
-    """Return the best map of the necks of draws `x`, if one is clearly better than a `lesson`'s mixture.
+    """Return the best map of the necks of draws `x`, if one is nearly as good as a `lesson`'s mixture.
 
-    What is better is nearer to the target, not likelier by the draws: those of an early round may share few
+    What is good is near to the target, not likely by the draws: those of an early round may share few
     ancestors, and a mixture of many normals knows their families by heart.
     """
     best, bound = None, -float("inf")
     if lesson is not None:
-        bound = CLEARLY + float(bound_of(key, InFrame(target, lesson.frame), lesson.mixture))
+        bound = -NEARLY + float(bound_of(key, InFrame(target, lesson.frame), lesson.mixture))
     for white in (False, True):
         found = necked(x, white=white)
         if found is None:

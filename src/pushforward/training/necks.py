@@ -14,6 +14,10 @@ LEAST_SLOPE, SURE = 0.1, 5.0
 """What counts as following: a log width that changes so much with a deviation of the neck, by so many of its
 standard errors."""
 
+LEAST_GAIN = 1.0
+"""Nats that must be lost where widths do not follow a neck, for it to be one: the sum of its squared slopes.
+Posteriors that are a little skewed have weak ones, which training sees to."""
+
 LOG_NORMAL, LOG_SPREAD = -0.6352, 1.1107
 """Mean and deviation of `log |z|` of a standard normal."""
 
@@ -46,7 +50,7 @@ def find_necks(u: Float[np.ndarray, "m dim"]) -> Necks | None:
         strong = np.where(np.abs(slopes) > max(LEAST_SLOPE, chance), slopes, 0.0)
         gains = np.where(free, np.sum(strong**2, axis=0), 0.0)
         best = int(np.argmax(gains))
-        if gains[best] == 0.0:
+        if gains[best] < LEAST_GAIN:
             break
         followed = strong[:, best] != 0.0
         found = found._replace(necks=(*found.necks, best))
