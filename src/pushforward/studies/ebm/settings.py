@@ -95,9 +95,9 @@ class Settings:
     start_steps: int = 8000
     first_critic_steps: int = 500
     first_score_steps: int = 1000
-    sampler_steps: int = 600
+    sampler_steps: int = 250
     sampler_batch: int = 64
-    score_steps: int = 4
+    score_steps: int = 2
     sampler_rate: float = 2e-5
     score_rate: float = 5e-4
     sampler_sigma_max: float = 3.0
