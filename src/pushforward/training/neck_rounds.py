@@ -105,4 +105,5 @@ def _reaching(necks: tuple[int, ...], dim: int) -> NormalMixture:
     What was learnt of the widths holds beyond where particles have been; so they get there at once.
     """
     law = widened(standard(dim))
+    assert isinstance(law, NormalMixture)
     return NormalMixture(law.weights, law.means, law.choleskys.at[:, jnp.asarray(necks)].multiply(REACH))
