@@ -17,7 +17,7 @@ from pushforward.training.neck_rounds import seen_by_necks, through_necks
 from pushforward.training.necks import find_necks
 from pushforward.training.pulled_back import PulledBack
 from pushforward.training.scout import Peaks
-from pushforward.training.smc import efficiency_of
+from pushforward.training.smc import Teaching, efficiency_of
 
 DIM, MANY = 24, 8192
 
@@ -155,6 +155,9 @@ def test_a_lesson_goes_along_necks_before_maps(monkeypatch):
     peaks = Peaks(np.zeros((1, DIM)), np.eye(DIM)[None], np.zeros(1))
     monkeypatch.setattr(teacher, "scout", lambda *_: peaks)
     monkeypatch.setattr(teacher, "with_stops", lambda *_: peaks)
+    draws = Teaching(jnp.zeros((8, DIM)), 0.0, 1, 0.5, 0.0)
+    monkeypatch.setattr(teacher, "teach", lambda *_, **__: draws)
+    monkeypatch.setattr(teacher, "efficiency_of", lambda *_: jnp.asarray(0.1))
     monkeypatch.setattr(teacher, "seen_by_necks", lambda *_: "seen")
     monkeypatch.setattr(teacher, "stand_in", lambda key, x, *_: (Frame.identity(DIM), standard(DIM)))
 
