@@ -17,9 +17,6 @@ from pushforward.training.neck_map import filled_up, necked
 from pushforward.training.pulled_back import PulledBack
 from pushforward.training.smc import bound_of, efficiency_of, teach
 
-NECKS_FROM = 20
-"""Dimensions from which on necks are looked for: in fewer, particles go along them, and maps do the rest."""
-
 NEARLY = 1.0
 """Nats by which a map of necks may be further from the target than a mixture of normals: particles reach the
 ends of a neck through it, of which the mixture knows nothing."""

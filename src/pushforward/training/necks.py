@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-MOST_NECKS = 4
+NECKS_FROM, MOST_NECKS = 20, 4
+"""Dimensions from which on necks are looked for (in fewer, particles go along them, and maps do the rest),
+and how many of them at most."""
+
 LEAST_SLOPE, SURE = 0.1, 5.0
 """What counts as following: a log width that changes so much with a deviation of the neck, by so many of its
 standard errors."""

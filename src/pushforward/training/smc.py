@@ -109,15 +109,18 @@ def efficiency_of(
     key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096
 ) -> Float[Array, ""]:
     """Return the effective sample size, as a share, of plain importance sampling from a law."""
-    log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
-    return effective_share(log_target - log_law)
+    return effective_share(_log_weights(key, target, law, num_draws))
 
 
 @eqx.filter_jit
 def bound_of(key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096) -> Float[Array, ""]:
     """Return the evidence lower bound of a law: at most `log Z`, by its divergence from the target."""
+    return jnp.mean(_log_weights(key, target, law, num_draws))
+
+
+def _log_weights(key: Key[Array, ""], target: Target, law: Latent, num_draws: int) -> Float[Array, " n"]:
     log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
-    return jnp.mean(log_target - log_law)
+    return log_target - log_law
 
 
 @eqx.filter_jit

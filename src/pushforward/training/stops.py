@@ -16,13 +16,14 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.training.necks import NECKS_FROM
 from pushforward.training.scout import Peaks, curvature_scales, far_starts, uphill
 
 NUM_WALKS = 64
 STRIDE, NUM_STOPS = 15, 20
-EARLY, EARLY_FROM = (5, 5, 5), 20
-"""Steps between looks at the beginning, and dimensions from which on there are such, and one at the starts: a
-neck of many coordinates draws walks in before they have gone far."""
+EARLY = (0, 5, 5, 5)
+"""Steps before the first looks, where there may be necks of many coordinates: those draw walks in before they
+have gone far."""
 
 SHRINKAGE = (1.0, 0.5, 0.25)
 """Curvature at one point can promise too wide a law: narrower ones are tried too."""
@@ -56,7 +57,7 @@ def with_stops(key: Key[Array, ""], target: Target, peaks: Peaks) -> Peaks:
 def _walks(target: Target, x: Float[Array, "n dim"], step: Float[Array, "n 1"]) -> np.ndarray:
     """Return all usable points at which walks uphill were seen, one below the other."""
     seen = []
-    early = (0, *EARLY) if target.dim >= EARLY_FROM else ()
+    early = EARLY if target.dim >= NECKS_FROM else ()
     for stride in (*early, *[STRIDE] * NUM_STOPS):
         x, value, step = uphill(target, x, step, stride)
         rows = np.asarray(x, np.float64)

@@ -21,7 +21,8 @@ from pushforward.training.effort import operations
 from pushforward.training.lesson import Lesson, row_of, stand_in, widened
 from pushforward.training.map_rounds import MAP_COST, good_map, through_maps
 from pushforward.training.mixture_fit import reweigh
-from pushforward.training.neck_rounds import NECKS_FROM, seen_by_necks, through_necks
+from pushforward.training.neck_rounds import seen_by_necks, through_necks
+from pushforward.training.necks import NECKS_FROM
 from pushforward.training.scout import Peaks, scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
