@@ -27,11 +27,11 @@ INTRO = (
     "oldest; then come seed 0 of dw4, lj13 and breast_cancer. The other rows of posteriors, lattice, dw4 "
     "and student_t_mixture are the newest; of two late changes they alone have the first, that in twenty "
     "dimensions and more particles go through no map where the mixture is good enough without. The "
-    "second came of seed 2 of student_t_mixture, where training ran away (28 x the floor, and an error): "
-    "the start, which was good, is handed back now, and the row is of that. Funnel-10 and dw4 were run "
-    "anew after each change that their own rows had led to. Funnel-100 is the newest of all: until necks "
-    "were looked for (`training/necks.py`), its one row was 13 x the floor, and flagged. NUTS needs "
-    "longer than the fit for its warm-up on ManyWell-32, and got it."
+    "second came of seed 2 of student_t_mixture, where training ran away (and ended in an error): the "
+    "start, which was good, is handed back now, and the row is of that. Funnel-10 and dw4 were run anew "
+    "after each change that their own rows had led to. Funnel-100 is the newest of all: until necks were "
+    "looked for (`training/necks.py`), its one row was far off, and flagged. NUTS needs longer than the "
+    "fit for its warm-up on ManyWell-32, and got it."
 )
 
 ASKED = {
