@@ -1,5 +1,6 @@
 """The smoke preset on made images: every stage once, resumption after a kill, refusals, the report."""
 
+import jax
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,9 @@ from pushforward.records import read
 from pushforward.report.write import write_report
 from pushforward.studies.ebm import PRESETS, plan, run
 from pushforward.studies.ebm.keeping import train
+from pushforward.studies.ebm.made import made_images
+from pushforward.studies.ebm.run import Work, recorded_rows
+from pushforward.studies.ebm.store import Store
 
 SMOKE = PRESETS["smoke"].replace(samplers=("kl",))
 """The other samplers differ in the objective alone, and take as long to compile."""
@@ -43,6 +47,11 @@ def test_every_row_records_what_the_issue_asks_for(folder):
     assert found["kl", "fid_as_rows"].spread > 0
     assert found["langevin-2", "fid_as_rows"].repeats == SMOKE.row_sets == 2
     assert found["kl-sobol", "fid_as_rows"].repeats == 2
+    # The row that came out best is judged once more, on sets that did not make it the best.
+    best = min(("langevin-2", "langevin-4"), key=lambda row: found[row, "fid_as_rows"].value)
+    again = [(method, r.repeats) for (method, metric), r in found.items() if metric == "fid_fresh"]
+    assert again == [(best, SMOKE.fresh_sets)]
+    assert found[best, "fid_fresh"].value != found[best, "fid_as_rows"].value
     assert found["energy", "flops"].value > found["kl", "flops"].value / 10
     assert found["classifier", "accuracy"].n == 32
 
@@ -53,6 +62,19 @@ def test_a_finished_run_is_not_run_again(folder, monkeypatch):
     run(SMOKE.replace(stages=("classifier", "energy")), folder, observe=words.append)
     assert (folder / ".ebm_samplers" / "energy.pf").read_bytes() == before
     assert any("energy: 4 of 4 steps are kept" in line for line in words)
+
+
+def test_rows_that_are_recorded_are_not_drawn_again(folder, tmp_path):
+    held = read(folder / "ebm.jsonl")[1]
+    rows = recorded_rows(SMOKE, held)
+    assert set(rows) == {2, 4}
+    # Times are taken anew with every sampler, and fresh sets with every choice of the best row.
+    metrics = {record.metric for row in rows.values() for record in row}
+    assert {"fid", "kid_as_rows", "class_share_0"} <= metrics
+    assert not {"seconds_per_image", "fid_fresh"} & metrics
+    assert recorded_rows(SMOKE.replace(row_sets=3), held) == {}
+    work = Work(SMOKE, made_images(160), Store(tmp_path), lambda words: None, held)
+    assert work.langevin() == {}
 
 
 def test_a_report_is_written(folder, tmp_path):
@@ -70,14 +92,11 @@ def test_checkpoints_of_another_architecture_are_refused(folder):
 
 def counting(key, state):
     """A step whose result depends on every key before it."""
-    import jax
-
     value = state["x"] * 0.5 + jax.random.normal(key, (3,))
     return {"x": value}, {"size": abs(value).sum()}
 
 
 def test_a_killed_stage_goes_on_to_the_same_bits(tmp_path):
-    import jax
     import jax.numpy as jnp
 
     def go(folder, step, num_steps=9):

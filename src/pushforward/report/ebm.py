@@ -41,9 +41,11 @@ INTRO = (
     "at its rates. `kl-sobol` is `kl` with latents from a scrambled Sobol sequence, whose draws are no "
     "longer independent: kinds, say, have their shares in every set. FID and KID are of the features of "
     "our own classifier, against the 10,000 test images; the floor is what as many training images "
-    "score. Both are noisy even on 5,000 images: means over sets of so many are compared, two for a row "
-    "of Langevin draws and eight for a sampler. Rows had one set at first, of which the best is mostly "
-    "the luckiest; the second was added when that was seen. That one latent says of which kind an image "
+    "score. Both are noisy even on 5,000 images, mostly by the shares of digits in a set: means over sets "
+    "of so many are compared, two for a row of Langevin draws and eight for a sampler. Rows had one set "
+    "at first, of which the best is mostly the luckiest; the second was added when that was seen, and at "
+    "last, since the best of five means of two sets is still lucky, twelve fresh sets of the row that is "
+    "best by those. That one latent says of which kind an image "
     "is goes back to a look at what the FID of earlier samplers against these test images was made of: "
     "mostly wrong shares of digits."
 )
@@ -74,8 +76,8 @@ def _compared(cells: Cells, metric: str, method: str) -> float:
     return _value(cells, metric, method) if math.isnan(value) else value
 
 
-def _of_sets(cells: Cells, metric: str, method: str) -> str:
-    cell = cells.get(f"{metric}_as_rows", method, TARGET)
+def _of_sets(cells: Cells, metric: str, method: str, sets: str = "as_rows") -> str:
+    cell = cells.get(f"{metric}_{sets}", method, TARGET)
     return "-" if cell is None else f"{short(cell.value)} ± {short(cell.spread or 0.0, 2)}"
 
 
@@ -84,29 +86,12 @@ def _rows(cells: Cells) -> list[str]:
 
 
 def _bars(cells: Cells) -> Table:
-    rows, checks = _rows(cells), []
+    rows = _rows(cells)
     if not rows or cells.get("fid", "kl", TARGET) is None:
         return Table("Bars, met and missed", ("bar", "verdict", "figure"), ())
-    best_fid, best_kid = (min(_compared(cells, metric, m) for m in rows) for metric in ("fid", "kid"))
-    first_fid, first_kid = (min(_value(cells, metric, m) for m in rows) for metric in ("fid", "kid"))
     seconds = _value(cells, "seconds_per_image", "kl")
     checks = [
-        (
-            "KL sampler: FID at most 1.065 times the best of the energy's rows (ratio)",
-            Check("", _compared(cells, "fid", "kl") / best_fid, 1.065),
-        ),
-        (
-            "KL sampler: KID at most the best of the energy's rows",
-            Check("", _compared(cells, "kid", "kl"), best_kid),
-        ),
-        (
-            "KL sampler: that ratio of FIDs, against the luckiest of the rows' first sets",
-            Check("", _compared(cells, "fid", "kl") / first_fid, 1.065),
-        ),
-        (
-            "KL sampler: KID, against the luckiest of the rows' first sets",
-            Check("", _compared(cells, "kid", "kl"), first_kid),
-        ),
+        *_against_rows(cells, rows),
         *(
             (
                 f"wall-clock per image, {number} evaluations over one pass, at least {limit}",
@@ -139,11 +124,33 @@ def _bars(cells: Cells) -> Table:
             (words, "met" if c.met else "missed", f"{short(c.value)} (bar {short(c.limit)})")
             for words, c in checks
         ),
-        "All but the last two were set before the study was run. FID and KID are means over sets of images, "
-        "of samplers and of the energy's rows alike; at first rows had one set, and the two bars against "
-        "the luckiest of those are what stood here then.",
+        "All but the last two were set before the study was run. FID and KID of the sampler are means over "
+        "sets of images. The best row is named by the mean of its two sets, and that lowest of five noisy "
+        "means is too low; so fresh sets are drawn of that row, and the first two bars are against these. "
+        "Those against the lowest mean, and against the lowest first set, are what stood here before there "
+        "were fresh sets, and before there were two.",
         wraps=True,
     )
+
+
+def _against_rows(cells: Cells, rows: list[str]) -> list[tuple[str, Check]]:
+    """Return the sampler's FID and KID against those of the energy's rows, taken in three ways."""
+    again = next(iter(cells.methods("fid_fresh")), "")
+    ways = (
+        ("the best of the energy's rows, on fresh sets", lambda m: _value(cells, f"{m}_fresh", again)),
+        ("the lowest mean of a row", lambda m: min(_compared(cells, m, row) for row in rows)),
+        ("the lowest first set of a row", lambda m: min(_value(cells, m, row) for row in rows)),
+    )
+    checks = []
+    for words, of_rows in ways:
+        if math.isnan(of_rows("fid")):
+            continue
+        ratio = _compared(cells, "fid", "kl") / of_rows("fid")
+        checks += [
+            (f"KL sampler: FID at most 1.065 times {words} (ratio)", Check("", ratio, 1.065)),
+            (f"KL sampler: KID at most {words}", Check("", _compared(cells, "kid", "kl"), of_rows("kid"))),
+        ]
+    return checks
 
 
 def _quality(cells: Cells) -> Table:
@@ -156,7 +163,8 @@ def _quality(cells: Cells) -> Table:
         theirs = PAPER.get(method)
         rows.append((
             method, short(_value(cells, "nfe", method), 3), str(fid.n), short(fid.value), times(fid.ratio),
-            _of_sets(cells, "fid", method), short(_value(cells, "fid_of_shares", method)),
+            _of_sets(cells, "fid", method), _of_sets(cells, "fid", method, "fresh"),
+            short(_value(cells, "fid_of_shares", method)),
             short(_compared(cells, "kid", method)),
             short(_value(cells, "class_entropy", method)),
             "-" if near is None else f"{short(near.value)} ({times(near.ratio)})",
@@ -171,6 +179,7 @@ def _quality(cells: Cells) -> Table:
             "FID",
             "x floor",
             "FID, mean of sets",
+            "of fresh sets",
             "FID of its shares",
             "KID",
             "class entropy",

@@ -48,7 +48,8 @@ class Settings:
     `plain` for that loop throughout.
 
     **Judging.** `judge_images` of a sampler, and `judge_sets` sets of `row_images`, over which its FID is
-    averaged; `speed_repeats` timings at each of `speed_batches`.
+    averaged; `fresh_sets` of the Langevin row that comes out best; `speed_repeats` timings at each of
+    `speed_batches`.
     """
 
     preset: str
@@ -110,6 +111,7 @@ class Settings:
 
     judge_images: int = 5000
     judge_sets: int = 8
+    fresh_sets: int = 12
     speed_repeats: int = 10
     speed_batches: tuple[int, ...] = (16, 64, 256)
 
@@ -170,8 +172,8 @@ PRESETS: dict[str, Settings] = {
         evaluations=(2, 4), row_images=16, row_sets=2, langevin_batch=8,
         generator_widths=(8, 6, 4), latent=8, kinds=3, teacher_images=16, teacher_evaluations=3,
         sketch_steps=3, start_steps=3, first_critic_steps=2, first_score_steps=2, sampler_steps=3,
-        sampler_batch=8, fisher_steps=2, plain_steps=2, judge_images=32, judge_sets=2, speed_repeats=1,
-        speed_batches=(8,),
+        sampler_batch=8, fisher_steps=2, plain_steps=2, judge_images=32, judge_sets=2, fresh_sets=2,
+        speed_repeats=1, speed_batches=(8,),
     ),
     "cpu": Settings(preset="cpu"),
     "paper": Settings(
