@@ -15,8 +15,8 @@ from pushforward.training.lesson import Lesson, standard
 from pushforward.training.neck_map import filled_up, necked
 from pushforward.training.neck_rounds import seen_by_necks, through_necks
 from pushforward.training.necks import find_necks
+from pushforward.training.peaks import Peaks
 from pushforward.training.pulled_back import PulledBack
-from pushforward.training.scout import Peaks
 from pushforward.training.smc import Teaching, efficiency_of
 
 DIM, MANY = 24, 8192

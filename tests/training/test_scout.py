@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.targets import random_target
+from pushforward.targets import Mixture, random_target
+from pushforward.training import scout as scouting
 from pushforward.training.newton import to_the_top
+from pushforward.training.peaks import Peaks
 from pushforward.training.scout import scout
+from pushforward.training.surprises import surprising_places
 
 pytestmark = pytest.mark.quick_compilation
 
@@ -34,6 +37,42 @@ def test_hills_hidden_behind_wider_ones_are_found():
     # Where peaks come from in the mixture, whose components are five deviations apart.
     apart = np.linalg.norm(origins[:, None] - np.asarray(target.base.means), axis=2)
     assert (apart.min(axis=0) < 1.0).all()
+
+
+@pytest.fixture(scope="module")
+def unlike():
+    """Twelve normals in ten dimensions, correlated, whose deviations differ by up to three times."""
+    rng = np.random.default_rng(0)
+    means, sizes = rng.uniform(-20.0, 20.0, (12, 10)), rng.uniform(0.3, 3.0, 12)
+    covariances = np.stack([size * np.cov(rng.normal(size=(10, 30))) for size in sizes])
+    return Mixture(np.full(12, 1 / 12), means, covariances), np.linalg.cholesky(covariances)
+
+
+def found(target, peaks):
+    apart = np.linalg.norm(peaks.points[:, None] - np.asarray(target.means), axis=2)
+    return int(np.sum(apart.min(axis=0) < 0.5))
+
+
+def test_narrow_hills_among_wide_ones_are_found_where_walks_alone_miss_them(unlike, monkeypatch):
+    target, _ = unlike
+    assert found(target, scout(jax.random.key(1), target)) == 12
+    monkeypatch.setattr(scouting, "surprising_places", lambda *a: (jnp.zeros((0, 10)), jnp.ones(10)))
+    assert found(target, scout(jax.random.key(1), target)) < 12
+
+
+def test_places_that_known_hills_explain_do_not_surprise(unlike):
+    target, choleskys = unlike
+    heights = np.asarray(jax.vmap(target.log_density)(target.means))
+    whole = Peaks(np.asarray(target.means), choleskys, heights)
+    assert len(surprising_places(jax.random.key(2), target, whole, 64)[0]) == 0
+    narrow = int(np.argmin(np.linalg.det(choleskys)))
+    rest = Peaks(*(np.delete(each, narrow, axis=0) for each in whole))
+    places, _ = surprising_places(jax.random.key(2), target, rest, 64)
+    # All are of the hill that was left out.
+    assert len(places) > 0
+    away = np.einsum("kij,nkj->nki", np.linalg.inv(choleskys), np.asarray(places)[:, None] - target.means)
+    logs = -0.5 * np.sum(away**2, axis=2) - np.log(np.linalg.det(choleskys))
+    assert (logs.argmax(axis=1) == narrow).all()
 
 
 def test_newtons_steps_go_up_where_the_curvature_has_the_wrong_sign():

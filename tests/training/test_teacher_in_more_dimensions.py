@@ -16,8 +16,9 @@ from pushforward.training.map_rounds import good_map
 from pushforward.training.mixture_fit import fit_independent, fit_mixture, mean_log_density
 from pushforward.training.moves import exchange, sweeps
 from pushforward.training.path import Between, Population
+from pushforward.training.peaks import Peaks
 from pushforward.training.pulled_back import PulledBack, fit_coupled
-from pushforward.training.scout import Peaks, scout
+from pushforward.training.scout import scout
 from pushforward.training.stops import with_stops
 
 DIM = 5

@@ -11,7 +11,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.training.lesson import Lesson, standard
 from pushforward.training.path import Between, Population, effective_share
-from pushforward.training.scout import Peaks
+from pushforward.training.peaks import Peaks
 from pushforward.training.smc import NUM_SNAPSHOTS, resample
 
 

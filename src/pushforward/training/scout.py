@@ -4,8 +4,6 @@ Nothing is assumed of the target's place or units: starts are spread over six or
 each walk adapts its step in every coordinate (RPROP), so that shift and scale cost only logarithms.
 """
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.training.newton import hessians, to_the_top
+from pushforward.training.peaks import MAX_MODES, Peaks, first_of_each, joined, that_matter
+from pushforward.training.surprises import surprising_places
 
 NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
 """Walks; and fewer from so many dimensions on, where each is dear and hills are seldom many."""
@@ -21,28 +21,15 @@ NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
 RADII = (1e-2, 1e4)
 """Starts lie at log-uniform distances from the origin; the walks themselves go further."""
 
-MAX_MODES = 64
 GROW, SHRINK = 1.3, 0.5
 
-POLISHED_FROM, SAME_HILL = 4, 0.5
-"""Dimensions from which on walks end by Newton's steps; two within so many deviations are on one hill."""
+POLISHED_FROM = 4
+"""Dimensions from which on walks end by Newton's steps."""
 
-HOPS, HOP_STEPS, HOP_DEVIATIONS = 3, 150, (2.0, 30.0)
-"""Rounds of walks that begin around the peaks found so far, their length, and how far off they begin. From
-afar a narrow hill is hidden behind a wide one, however high it is."""
-
-
-class Peaks(NamedTuple):
-    """Distinct places where uphill walks ended, best first, with the local scale of each coordinate."""
-
-    points: Float[np.ndarray, "k dim"]
-    choleskys: Float[np.ndarray, "k dim dim"]
-    log_densities: Float[np.ndarray, " k"]
-
-    @property
-    def log_masses(self) -> Float[np.ndarray, " k"]:
-        """Laplace's, but for the same constant: `log q + log det scale`."""
-        return self.log_densities + np.log(np.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
+HOPS, HOP_STEPS, HOP_DEVIATIONS = 8, 150, (2.0, 30.0)
+"""Rounds at most of walks that begin where the peaks found so far do not explain what is there, and around
+them; their length, and how far off they begin. From afar a narrow hill is hidden behind a wide one, however
+high it is."""
 
 
 @eqx.filter_jit
@@ -89,9 +76,9 @@ def scout(
     if POLISHED_FROM <= target.dim < FEW_FROM:
         for i in range(HOPS):
             known = len(peaks.points)
-            starts = near_starts(jax.random.fold_in(key, i), num_starts, peaks)
+            starts = next_starts(jax.random.fold_in(key, i), target, num_starts, peaks)
             more = climb(target, *starts, num_steps=HOP_STEPS)
-            peaks = peaks if more is None else _joined(peaks, more)
+            peaks = peaks if more is None else joined(peaks, more)
             if len(peaks.points) == known:
                 break
     return peaks
@@ -120,6 +107,16 @@ def near_starts(
     away = jnp.einsum("nij,nj->ni", factors, jax.random.normal(key_direction, (num_starts, dim)))
     step = 0.1 * radius * jnp.linalg.norm(factors, axis=2)
     return jnp.asarray(peaks.points, float)[which] + radius * away, step
+
+
+def next_starts(
+    key: Key[Array, ""], target: Target, num_starts: int, peaks: Peaks
+) -> tuple[Float[Array, "n dim"], Float[Array, "n dim"]]:
+    """Return places that known peaks do not explain, at most half of all, and points around the peaks."""
+    key_near, key_places = jax.random.split(key)
+    x, step = near_starts(key_near, num_starts, peaks)
+    places, width = surprising_places(key_places, target, peaks, num_starts // 2)
+    return x.at[: len(places)].set(places), step.at[: len(places)].set(width)
 
 
 def climb(
@@ -153,32 +150,9 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
         points, value = to_the_top(target, points, value, dear=dim >= FEW_FROM)
     choleskys = curvature_scales(target, points, spread)
     if polished:
-        apart = _first_of_each(points, choleskys, value)
+        apart = first_of_each(points, choleskys, value)
         points, value, choleskys = points[apart], value[apart], choleskys[apart]
-    return _that_matter(Peaks(points, choleskys, value))
-
-
-def _that_matter(peaks: Peaks) -> Peaks:
-    """Leave out hills whose Laplace mass is next to nothing."""
-    near = peaks.log_masses > peaks.log_masses.max() - 20.0 - peaks.points.shape[1]
-    return Peaks(*(each[near] for each in peaks))
-
-
-def _joined(peaks: Peaks, more: Peaks) -> Peaks:
-    """Return the hills of both, the highest first, each once."""
-    both = Peaks(*(np.concatenate(each) for each in zip(peaks, more, strict=True)))
-    kept = _first_of_each(both.points, both.choleskys, both.log_densities)[:MAX_MODES]
-    return _that_matter(Peaks(*(each[kept] for each in both)))
-
-
-def _first_of_each(points: np.ndarray, choleskys: np.ndarray, values: np.ndarray) -> list[int]:
-    """Return the highest point of each hill: those within half a deviation of it are the same."""
-    kept: list[int] = []
-    for i in np.argsort(-values):
-        apart = [np.linalg.solve(choleskys[j], points[i] - points[j]) for j in kept]
-        if all(np.linalg.norm(each) > SAME_HILL for each in apart):
-            kept.append(int(i))
-    return kept
+    return that_matter(Peaks(points, choleskys, value))
 
 
 def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:

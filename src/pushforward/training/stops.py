@@ -17,7 +17,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.training.necks import NECKS_FROM
-from pushforward.training.scout import Peaks, curvature_scales, far_starts, uphill
+from pushforward.training.peaks import Peaks
+from pushforward.training.scout import curvature_scales, far_starts, uphill
 
 NUM_WALKS = 64
 STRIDE, NUM_STOPS = 15, 20

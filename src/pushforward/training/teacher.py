@@ -23,7 +23,8 @@ from pushforward.training.map_rounds import MAP_COST, good_map, through_maps
 from pushforward.training.mixture_fit import reweigh
 from pushforward.training.neck_rounds import seen_by_necks, through_necks
 from pushforward.training.necks import NECKS_FROM
-from pushforward.training.scout import Peaks, scout
+from pushforward.training.peaks import Peaks
+from pushforward.training.scout import scout
 from pushforward.training.smc import efficiency_of, teach
 from pushforward.training.stops import with_stops
 

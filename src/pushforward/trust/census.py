@@ -10,7 +10,8 @@ from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
 from pushforward.one_by_one import one_by_one
-from pushforward.training.scout import Peaks, climb, scout, uphill
+from pushforward.training.peaks import Peaks
+from pushforward.training.scout import climb, scout, uphill
 from pushforward.training.smc import teach
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
 from pushforward.trust.settings import CheckSettings
