@@ -10,9 +10,10 @@ import pushforward as pf
 from pushforward.base import Target
 from pushforward.latents import Normal, NormalMixture
 from pushforward.networks import untouched
-from pushforward.training import Outcome, mending, teacher
+from pushforward.training import Outcome, mending, phases, teacher
 from pushforward.training.repair import Weighing
 from pushforward.training.scatter import DROP, MOST, SIZES, can_scatter, lies_low, scattered
+from pushforward.training.watching import in_vain
 
 KEY = jax.random.key(0)
 DIM, RADIUS, WIDTH = 4, 3.0, 0.1
@@ -89,6 +90,44 @@ def test_an_efficient_map_is_kept_whatever_the_teacher_says_of_log_z(monkeypatch
     with pytest.warns(UserWarning, match="`log Z` is 9.00 by the map's draws"):
         done = pf.fit(KEY, pf.targets.gaussian(), settings=settings, progress=False)
     assert "particles" not in done.phases[-1]
+
+
+@pytest.mark.parametrize(
+    ("row", "vain"),
+    [
+        ({"step": 40, "efficiency": 0.001, "below": 9.0}, True),
+        ({"step": 30, "efficiency": 0.001, "below": 9.0}, False),
+        ({"step": 40, "efficiency": 0.01, "below": 9.0}, False),
+        ({"step": 40, "efficiency": 0.001, "below": 0.1}, False),
+        ({"step": 40, "efficiency": 0.001, "below": float("nan")}, True),
+        ({"step": 40}, False),
+    ],
+)
+def test_training_is_given_up_late_and_only_where_draws_lie_low_and_weigh_nothing(row, vain):
+    assert in_vain(row, num_steps=100, dim=8) is vain
+    assert not in_vain(row, num_steps=100, dim=1000)
+
+
+def test_a_map_that_is_nowhere_is_given_up_for_particles(monkeypatch):
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
+    monkeypatch.setattr(phases, "in_vain", lambda row, num_steps, dim: row["below"] > -np.inf)
+    monkeypatch.setattr(mending, "weigh", lambda *a: Weighing(jnp.asarray(0.01), jnp.asarray(0.0)))
+    monkeypatch.setattr(mending, "lies_low", lambda *a: True)
+    settings = pf.preset("default", num_steps=80, width=8)
+    with pytest.warns(UserWarning, match="the teacher's particles instead"):
+        done = pf.fit(KEY, pf.targets.gaussian(), settings=settings, progress=False)
+    assert done.outcome is Outcome.INACCURATE
+    trained = next(phase for phase in done.phases if phase["phase"] == "train")
+    assert (trained["steps"], trained["outcome"]) == (2, "INACCURATE")
+
+
+def test_a_map_given_up_may_still_be_good(monkeypatch):
+    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
+    monkeypatch.setattr(phases, "in_vain", lambda *a: True)
+    settings = pf.preset("default", num_steps=80, width=8)
+    done = pf.fit(KEY, pf.targets.gaussian(), settings=settings, progress=False)
+    assert done.outcome is Outcome.FINISHED
+    assert done.phases[-1]["efficiency"] > 0.9
 
 
 def test_particles_stand_for_laws_in_few_dimensions_only():

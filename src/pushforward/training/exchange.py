@@ -5,7 +5,6 @@ temperatures cross from basin to basin and change places with those at one, whos
 """
 
 import time
-from math import ceil
 
 import equinox as eqx
 import jax
@@ -26,24 +25,36 @@ LEVELS, LEAPFROG = 8, 8
 CROWD, HEATING = 8, 12
 """Particles that stand for a ladder while they are heated, and their moves at each temperature."""
 
-WARMUP, KEPT, PIECES, THIN = 128, 64, 8, 8
-"""Steps that tune the sizes of steps, positions kept of a ladder, in so many pieces, steps between two."""
+WARMUP, PIECE, THIN = 128, 8, 8
+"""Steps that tune the sizes of steps; positions that a piece of the walk keeps of a ladder, and steps between
+two of them."""
+
+FEWEST, USUAL, MOST = 6, 20, 80
+"""Pieces of a walk: a shorter one has not forgotten where it began; how many there are where no clock says;
+and at most, where one does."""
+
+SPREAD, STRIDE = 8, 24
+"""Positions that are kept of each of many single chains that begin along the walk, and steps between two."""
 
 
 def exchanged(
     key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], deadline: float = float("inf")
 ) -> Float[Array, "_n dim"]:
-    """Return positions of replicas that start at some of the draws; the draws, if there is too little time.
+    """Return positions that replica exchange leads to from some of the draws; the draws, without the time.
+
+    Replicas that are hot are needed for the shares of basins only. So the walk's second half, whose shares
+    are right, is where many chains begin that have the target's own temperature: of eight replicas in a
+    ladder one can be kept, of eight such chains all.
 
     **Arguments:**
 
     - `target`: in coordinates in which it is about as wide in all directions.
     - `draws`: of which the density is finite; they may be of the right places with wrong shares.
-    - `deadline`: on `time.monotonic()`'s clock; no piece is begun that would take longer.
+    - `deadline`: on `time.monotonic()`'s clock; the walk goes on for as long as it lasts, but not for ever.
     """
     if time.monotonic() > deadline:
         return draws
-    key_heat, key_run = jax.random.split(key)
+    key_heat, key_run, key_spread = jax.random.split(key, 3)
     ladders = max(1, min(LADDERS, len(draws) // DRAWS))
     algorithm = tempering.algorithm(
         target,
@@ -55,25 +66,50 @@ def exchanged(
     )
     began = time.monotonic()
     state = jax.block_until_ready(heated(key_heat, target, draws, ladders))
-    # A piece takes less than this, which is compilation too.
-    taken = time.monotonic() - began
-    piece, kept = KEPT // PIECES, []
-    warm = ceil(WARMUP / (piece * THIN))
-    # The warm-up in pieces of the same size, so that one program serves both.
-    for number in range(warm + PIECES):
+    # A piece takes less than this, which is compilation too; as does the first piece.
+    taken, walked = time.monotonic() - began, []
+    # As many chains as there are replicas make a step of theirs as dear as one of the walk's.
+    after = SPREAD * STRIDE / (PIECE * THIN)
+    for number in range(USUAL if deadline == float("inf") else MOST):
         began = time.monotonic()
-        if began + taken > deadline:
+        if began + (1.0 + after if number > 1 else 1.0) * taken > deadline:
             break
-        state, positions, _ = tempering.cold_positions(
-            algorithm, key_run, state, jnp.asarray(number * piece), piece, THIN
-        )
+        first = jnp.asarray(number * PIECE)
+        state, positions, _ = tempering.cold_positions(algorithm, key_run, state, first, PIECE, THIN)
         jax.block_until_ready(positions)
-        # The first piece is mostly compilation.
-        taken = time.monotonic() - began if number else taken
-        if number >= warm:
-            kept.append(positions)
-    # A walk cut short has fewer positions than the draws, and those of few ladders are much alike.
-    return jnp.concatenate(kept).reshape(-1, target.dim) if len(kept) >= PIECES // 2 else draws
+        taken = time.monotonic() - began
+        walked.append(positions)
+    if len(walked) < FEWEST:
+        return draws
+    along = jnp.concatenate(walked[len(walked) // 2 :]).reshape(-1, target.dim)
+    return spread(key_spread, target, along, ladders * LEVELS, state.log_step[0])
+
+
+@eqx.filter_jit
+def spread(
+    key: Key[Array, ""],
+    target: Target,
+    starts: Float[Array, "m dim"],
+    count: int,
+    log_step: Float[Array, ""],
+) -> Float[Array, "_n dim"]:
+    """Return positions of `count` chains of the target's own temperature, which begin at some of `starts`."""
+    key_starts, key_moves = jax.random.split(key)
+    x = starts[jax.random.choice(key_starts, len(starts), (count,))]
+    ones, steps = jnp.ones(count), jnp.full(count, log_step)
+
+    def move(both, key):
+        x, values = both
+        x, values, _ = tempering.moved(key, target, x, values, ones, steps, LEAPFROG)
+        return (x, values), None
+
+    def stride(both, keys):
+        both, _ = jax.lax.scan(move, both, keys)
+        return both, both[0]
+
+    keys = jax.random.split(key_moves, (SPREAD, STRIDE))
+    _, kept = jax.lax.scan(stride, (x, jax.vmap(target.log_density)(x)), keys)
+    return kept.reshape(-1, target.dim)
 
 
 @eqx.filter_jit

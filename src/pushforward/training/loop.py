@@ -111,6 +111,7 @@ def run(
     monitor: Callable[[Any], Row] = lambda state: {},
     observe: Callable[[Row], None] = lambda row: None,
     enough: Callable[[Row], bool] = lambda row: False,
+    in_vain: Callable[[Row], bool] = lambda row: False,
     deadline: float = float("inf"),
     start: Position | None = None,
     keep: Callable[[Position], None] = lambda position: None,
@@ -123,7 +124,7 @@ def run(
 
     - `monitor`: extra scalars of the state, asked for once a chunk (a metric of fresh draws, say).
     - `observe`: called with every row; progress bars live here.
-    - `enough`: says of a row that there is nothing left to do.
+    - `enough`: says of a row that there is nothing left to do; `in_vain`, that nothing will come of it.
     - `deadline`: on `time.monotonic()`'s clock.
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
@@ -145,8 +146,8 @@ def run(
 
     if at.rows and _hopeless(at, num_steps):
         return result(Outcome.DIVERGED)
-    if at.rows and at.step < num_steps and enough(at.rows[-1]):
-        return result(Outcome.CONVERGED)
+    if at.rows and (early_end := _early(at, num_steps, enough, in_vain)):
+        return result(early_end)
     try:
         while at.step < num_steps:
             end = min((at.step // log_every + 1) * log_every, num_steps)
@@ -184,8 +185,8 @@ def run(
                 observe(at.rows[-1])
                 if _hopeless(at, num_steps):
                     return result(Outcome.DIVERGED)
-                if at.step < num_steps and enough(at.rows[-1]):
-                    return result(Outcome.CONVERGED)
+                if early_end := _early(at, num_steps, enough, in_vain):
+                    return result(early_end)
             keep(at)
     except KeyboardInterrupt:
         return result(Outcome.INTERRUPTED)
@@ -204,6 +205,15 @@ def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], R
         bad_chunks=at.bad_chunks + 1 if bad else 0,
         bad_steps=at.bad_steps + chunk if bad else 0,
     )
+
+
+def _early(
+    at: Position, num_steps: int, enough: Callable[[Row], bool], in_vain: Callable[[Row], bool]
+) -> Outcome | None:
+    """Return how a run ends before its last step, if it does."""
+    if at.step == num_steps:
+        return None
+    return Outcome.CONVERGED if enough(at.rows[-1]) else Outcome.INACCURATE if in_vain(at.rows[-1]) else None
 
 
 def _hopeless(at: Position, num_steps: int) -> bool:

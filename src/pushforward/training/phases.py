@@ -17,7 +17,7 @@ from pushforward.frame import Frame, InFrame
 from pushforward.networks import untouched
 from pushforward.training.alternating import Parts, State, alternating, averaged
 from pushforward.training.assemble import build_parts
-from pushforward.training.budget import TRAINING, Budget
+from pushforward.training.budget import TRAINING, WALKING, Budget
 from pushforward.training.checkpoint import Checkpoint
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import LoopResult, Position, Row, in_one_line, nothing, run
@@ -29,7 +29,7 @@ from pushforward.training.recall import keep_lesson, lessons, recalled_lesson, r
 from pushforward.training.settings import Settings
 from pushforward.training.spread import batch_mesh
 from pushforward.training.teacher import learn
-from pushforward.training.watching import LEARNT, learnt, watch
+from pushforward.training.watching import LEARNT, in_vain, learnt, watch
 
 LOG_ROWS = 40
 """Rows of history in a run: often enough to see it move, seldom enough to cost nothing."""
@@ -164,7 +164,16 @@ class Work:
             if self.checkpoint is not None:
                 self.checkpoint.keep(at, tiles=self.parts.tiles, now=now)
 
-        look = watch(key_monitor, self.target, self.frame, self.parts, watched.sample, weighs=self._weighs())
+        taught = self.lesson if self.settings.method == "default" else None
+        look = watch(
+            key_monitor,
+            self.target,
+            self.frame,
+            self.parts,
+            watched.sample,
+            weighs=self._weighs(),
+            taught=None if taught is None else taught.draws,
+        )
         with (
             self._phase("train") as found,
             progress_bar(self.target.name, num_steps, show=self.progress) as observe,
@@ -179,6 +188,7 @@ class Work:
                 monitor=monitor or look,
                 observe=observe,
                 enough=learnt,
+                in_vain=lambda row: in_vain(row, num_steps, self.target.dim),
                 deadline=self.budget.until(TRAINING),
                 start=start,
                 keep=keep,
@@ -235,13 +245,13 @@ class Work:
             safe = self.target.dim >= SKIP_FROM or self.settings.method == "default"
             may_revert = safe and not self._nothing_to_learn()
             # What can go on later is not given up yet, nor is a method that was asked for by name.
-            whole = self.result.outcome.good and not self._is_cut()
+            whole = self._came_to_an_end() and not self._is_cut()
             choices = {
                 "may_revert": may_revert,
                 "may_scatter": whole and self.settings.method == "default",
             }
             # What only cuts must not change what comes out.
-            end = self.budget.until() if self.budget.plans else float("inf")
+            end = self.budget.until(WALKING) if self.budget.plans else float("inf")
             done = mended(self.key_repair, self.parts, trained, self.lesson, deadline=end, **choices)
             self.reverted = done.reverted
             if done.reverted:
@@ -252,9 +262,17 @@ class Work:
             found |= done.found
             if done.reverted and self.result.outcome is Outcome.DIVERGED:
                 self._end(Outcome.UNTRAINED)
-            if done.why and self.result.outcome.good:
-                outcome = Outcome.OUT_OF_TIME if self._is_cut() else Outcome.INACCURATE
-                self._end(outcome, done.why)
+            if self._came_to_an_end():
+                poor = Outcome.OUT_OF_TIME if self._is_cut() else Outcome.INACCURATE
+                # Training may have been given up for something good.
+                given_up = self.result.outcome is Outcome.INACCURATE
+                good = Outcome.FINISHED if given_up else self.result.outcome
+                self._end(poor if done.why else good, done.why)
+
+    def _came_to_an_end(self) -> bool:
+        """Whether training did all it was to do, or was given up as in vain."""
+        assert self.result is not None
+        return self.result.outcome.good or self.result.outcome is Outcome.INACCURATE
 
     def _is_cut(self) -> bool:
         """Whether time ended a run that the same call may take up again."""

@@ -39,6 +39,11 @@ def can_scatter(dim: int) -> bool:
     return 1 < dim <= MOST_DIM
 
 
+def is_low(below: float, dim: int) -> bool:
+    """Whether draws so many nats below particles, by their medians, lie much lower; not a number is."""
+    return not below <= LOW + LOWER * dim
+
+
 def lies_low(
     key: Key[Array, ""], target: Target, latent: Latent, network: eqx.Module, draws: Float[Array, "m dim"]
 ) -> bool:
@@ -48,7 +53,7 @@ def lies_low(
     ours = _heights(target, jax.vmap(network)(z))  # pyright: ignore[reportArgumentType]
     theirs = jnp.median(_heights(target, _some(key_theirs, draws, LOOKS)))
     # Draws that are nowhere are nothing to come back to.
-    return bool(jnp.isfinite(theirs)) and not bool(theirs - jnp.median(ours) <= LOW + LOWER * target.dim)
+    return bool(jnp.isfinite(theirs)) and is_low(float(theirs - jnp.median(ours)), target.dim)
 
 
 def scattered(
