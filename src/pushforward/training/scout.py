@@ -26,7 +26,7 @@ GROW, SHRINK = 1.3, 0.5
 POLISHED_FROM = 4
 """Dimensions from which on walks end by Newton's steps."""
 
-HOPS, HOP_STEPS, HOP_DEVIATIONS = 8, 150, (2.0, 30.0)
+HOPS, HOP_STEPS, HOP_DEVIATIONS = 10, 150, (2.0, 30.0)
 """Rounds at most of walks that begin where the peaks found so far do not explain what is there, and around
 them; their length, and how far off they begin. From afar a narrow hill is hidden behind a wide one, however
 high it is."""
@@ -74,12 +74,15 @@ def scout(
             f"between {RADII[0]:g} and {RADII[1]:g} from the origin. Check its support, or shift it."
         )
     if POLISHED_FROM <= target.dim < FEW_FROM:
+        quiet = 0
         for i in range(HOPS):
             known = len(peaks.points)
             starts = next_starts(jax.random.fold_in(key, i), target, num_starts, peaks)
             more = climb(target, *starts, num_steps=HOP_STEPS)
             peaks = peaks if more is None else joined(peaks, more)
-            if len(peaks.points) == known:
+            quiet = 0 if len(peaks.points) > known else quiet + 1
+            # Where there are several hills, there may be one that a single round has not come upon.
+            if quiet == (1 if known == 1 else 2):
                 break
     return peaks
 
