@@ -9,7 +9,7 @@ from pushforward.base import Target
 from pushforward.targets import Mixture, random_target
 from pushforward.training import scout as scouting
 from pushforward.training.newton import to_the_top
-from pushforward.training.peaks import Peaks
+from pushforward.training.peaks import MAX_MODES, Peaks, foremost
 from pushforward.training.scout import scout
 from pushforward.training.surprises import surprising_places
 
@@ -73,6 +73,21 @@ def test_places_that_known_hills_explain_do_not_surprise(unlike):
     away = np.einsum("kij,nkj->nki", np.linalg.inv(choleskys), np.asarray(places)[:, None] - target.means)
     logs = -0.5 * np.sum(away**2, axis=2) - np.log(np.linalg.det(choleskys))
     assert (logs.argmax(axis=1) == narrow).all()
+
+
+def test_of_very_many_hills_some_of_every_kind_are_kept():
+    """Sixteen coordinates with two wells each: those in which the last is in its lower well are none of the highest."""
+    depths = np.append(np.full(15, 0.1), 3.0)
+    lower = np.random.default_rng(0).random((512, 16)) < 0.5
+    points, values = np.where(lower, -1.0, 1.0), -(lower @ depths)
+    highest = np.argsort(-values)[:MAX_MODES]
+    assert lower[highest].sum(axis=0).min() == 0
+    kept = foremost(points, values)
+    assert len(set(kept)) == MAX_MODES
+    assert lower[kept].sum(axis=0).min() > 0
+    assert (np.diff(values[kept]) <= 0).all()
+    assert set(highest[: MAX_MODES // 2]) <= set(kept)
+    assert foremost(points[:5], values[:5]) == list(np.argsort(-values[:5]))
 
 
 def test_newtons_steps_go_up_where_the_curvature_has_the_wrong_sign():

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.training.newton import hessians, to_the_top
-from pushforward.training.peaks import MAX_MODES, Peaks, first_of_each, joined, that_matter
+from pushforward.training.peaks import MAX_MODES, Peaks, first_of_each, foremost, joined, that_matter
 from pushforward.training.surprises import surprising_places
 
 NUM_STARTS, FEW_STARTS, FEW_FROM = 512, 64, 101
@@ -141,12 +141,12 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
     # Walks on one hill end within rounding of each other, or along its ridge where it has one.
     limit = MAX_MODES if dim <= 100 else 4
     spread = np.std(x, axis=0) + 1e-12
-    kept: list[int] = []
+    apart: list[int] = []
     for i in range(len(x)):
-        if all(np.max(np.abs(x[i] - x[j]) / (1e-3 * spread + 1e-4 * np.abs(x[j]) + 1e-8)) > 1 for j in kept):
-            kept.append(i)
-        if len(kept) == limit:
-            break
+        known = x[apart]
+        if np.all(np.max(np.abs(x[i] - known) / (1e-3 * spread + 1e-4 * np.abs(known) + 1e-8), axis=1) > 1):
+            apart.append(i)
+    kept = [apart[i] for i in foremost(x[apart], value[apart], limit)]
     points, value = x[kept], value[kept]
     polished = dim >= POLISHED_FROM
     if polished:
