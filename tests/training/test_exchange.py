@@ -9,7 +9,7 @@ import pytest
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.one_by_one import one_by_one
-from pushforward.training.exchange import LADDERS, LEVELS, SPREAD, exchanged
+from pushforward.training.exchange import CROWD, LADDERS, SPREAD, exchanged
 
 KEY = jax.random.key(0)
 LEFT = 0.8
@@ -47,9 +47,9 @@ def halves():
 def test_replicas_find_the_right_shares(halves):
     assert np.mean(np.asarray(halves)[:, 0] < 0) == pytest.approx(0.5, abs=0.02)
     x = np.asarray(exchanged(KEY, TwoWells(), halves))
-    assert x.shape == (LADDERS * LEVELS * SPREAD, 2)
+    assert x.shape == (LADDERS * CROWD * SPREAD, 2)
     left = x[:, 0] < 0
-    # One draw from each of 256 ladders has a standard error of 0.025, and there are more.
+    # One draw from each of 64 ladders has a standard error of 0.05, and there are many more.
     assert left.mean() == pytest.approx(LEFT, abs=0.08)
     assert x[left].std(axis=0) == pytest.approx(0.5, rel=0.05)
 
@@ -70,7 +70,7 @@ def test_targets_that_are_looked_at_one_point_at_a_time_walk_too():
     target = one_by_one(Target.from_log_density(eqx.Partial(log_density, matrix), dim=2))
     draws = jax.random.normal(KEY, (300, 2))
     x = np.asarray(exchanged(KEY, InFrame(target, Frame.identity(2)), draws))
-    # 128 positions of sixteen chains: a spread to a fifth or so. And they have moved.
+    # 512 positions of 64 chains: a spread to a fifth or so. And they have moved.
     assert x.std(axis=0) == pytest.approx(np.sqrt([1.5, 1.5]), rel=0.6)
     assert not np.isin(x[:, 0], np.asarray(draws)[:, 0]).any()
 
@@ -80,7 +80,7 @@ def test_without_time_the_draws_are_kept(halves):
 
 
 def test_few_draws_make_few_ladders(halves):
-    assert len(exchanged(KEY, TwoWells(), halves[:300])) == 2 * LEVELS * SPREAD
+    assert len(exchanged(KEY, TwoWells(), halves[:300])) == 2 * CROWD * SPREAD
 
 
 def test_what_is_kept_comes_of_the_second_half_of_the_walk():

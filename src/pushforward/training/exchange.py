@@ -15,21 +15,21 @@ from pushforward.base import Target
 from pushforward.baselines import tempering
 from pushforward.baselines.tempering import Replicas
 
-LADDERS, DRAWS, HOTTEST = 256, 128, 0.1
-"""Ladders at most; draws that there are for each, of which there are few where the target is dear to ask;
-and the lowest inverse temperature."""
+LADDERS, DRAWS, HOTTEST = 64, 128, 0.1
+"""Ladders at most, since to forget where it began takes a walk many steps, not many walkers; draws that there
+are for each, of which there are few where the target is dear to ask; and the lowest inverse temperature."""
 
 LEVELS, LEAPFROG = 8, 8
 """Temperatures of a ladder, and leapfrog steps of a move."""
 
-CROWD, HEATING = 8, 12
-"""Particles that stand for a ladder while they are heated, and their moves at each temperature."""
+CROWD, HEATING = 32, 12
+"""Particles for each ladder while they are heated, and as many chains at the end; moves at a temperature."""
 
 WARMUP, PIECE, THIN = 128, 8, 8
 """Steps that tune the sizes of steps; positions that a piece of the walk keeps of a ladder, and steps between
 two of them."""
 
-FEWEST, USUAL, MOST = 6, 20, 80
+FEWEST, USUAL, MOST = 8, 40, 320
 """Pieces of a walk: a shorter one has not forgotten where it began; how many there are where no clock says;
 and at most, where one does."""
 
@@ -42,9 +42,9 @@ def exchanged(
 ) -> Float[Array, "_n dim"]:
     """Return positions that replica exchange leads to from some of the draws; the draws, without the time.
 
-    Replicas that are hot are needed for the shares of basins only. So the walk's second half, whose shares
-    are right, is where many chains begin that have the target's own temperature: of eight replicas in a
-    ladder one can be kept, of eight such chains all.
+    Replicas that are hot are needed for the shares of basins only, and one of eight in a ladder can be kept.
+    So along the walk's second half, whose shares are right, many chains begin that have the target's own
+    temperature, and all of these are kept.
 
     **Arguments:**
 
@@ -68,8 +68,8 @@ def exchanged(
     state = jax.block_until_ready(heated(key_heat, target, draws, ladders))
     # A piece takes less than this, which is compilation too; as does the first piece.
     taken, walked = time.monotonic() - began, []
-    # As many chains as there are replicas make a step of theirs as dear as one of the walk's.
-    after = SPREAD * STRIDE / (PIECE * THIN)
+    # What the chains will take after that, in pieces.
+    after = SPREAD * STRIDE * CROWD / (PIECE * THIN * LEVELS)
     for number in range(USUAL if deadline == float("inf") else MOST):
         began = time.monotonic()
         if began + (1.0 + after if number > 1 else 1.0) * taken > deadline:
@@ -82,7 +82,7 @@ def exchanged(
     if len(walked) < FEWEST:
         return draws
     along = jnp.concatenate(walked[len(walked) // 2 :]).reshape(-1, target.dim)
-    return spread(key_spread, target, along, ladders * LEVELS, state.log_step[0])
+    return spread(key_spread, target, along, CROWD * ladders, state.log_step[0])
 
 
 @eqx.filter_jit
