@@ -123,6 +123,17 @@ def test_the_kl_surrogate_has_the_gradient_of_the_divergence(corrects):
     np.testing.assert_allclose(found, wanted, rtol=0.03)
 
 
+@pytest.mark.parametrize("sigma", [0.5, 2.0])
+def test_lift_weighs_noise_levels_by_a_power_of_them(sigma):
+    x, levels = jnp.ones((4, 2, 2, 1)), Levels(sigma, sigma * (1 + 1e-6))
+
+    def slopes(lift):
+        recipe = Recipe(steps=1, lift=lift)
+        return jax.grad(lambda x: kl_surrogate(jax.random.key(0), x, correction, slope, recipe, levels))(x)
+
+    np.testing.assert_allclose(slopes(2.0), sigma**2 * slopes(0.0), rtol=1e-4)
+
+
 @pytest.mark.parametrize("corrects", [True, False])
 def test_the_fisher_surrogate_moves_a_sampler_towards_its_target(corrects):
     """The signs of the Fisher divergence's own derivatives, and nothing left to do at the target itself."""

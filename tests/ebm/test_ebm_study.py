@@ -10,6 +10,7 @@ from pushforward.files import BadFileError
 from pushforward.records import read
 from pushforward.report.write import write_report
 from pushforward.studies.ebm import PRESETS, plan, run
+from pushforward.studies.ebm.judge import Judge
 from pushforward.studies.ebm.keeping import train
 from pushforward.studies.ebm.made import made_images
 from pushforward.studies.ebm.run import Work, recorded_rows
@@ -68,13 +69,18 @@ def test_rows_that_are_recorded_are_not_drawn_again(folder, tmp_path):
     held = read(folder / "ebm.jsonl")[1]
     rows = recorded_rows(SMOKE, held)
     assert set(rows) == {2, 4}
-    # Times are taken anew with every sampler, and fresh sets with every choice of the best row.
+    # Times are taken anew with every sampler, and fresh sets are of the row that is best.
     metrics = {record.metric for row in rows.values() for record in row}
     assert {"fid", "kid_as_rows", "class_share_0"} <= metrics
     assert not {"seconds_per_image", "fid_fresh"} & metrics
     assert recorded_rows(SMOKE.replace(row_sets=3), held) == {}
     work = Work(SMOKE, made_images(160), Store(tmp_path), lambda words: None, held)
     assert work.langevin() == {}
+    # A judge that knows nothing is asked for nothing, and nothing is drawn.
+    found = [record for row in rows.values() for record in row]
+    again = work._best_row_again(object.__new__(Judge), found)
+    assert [r.metric for r in again] == ["fid_fresh", "kid_fresh"]
+    assert all(r in held for r in again)
 
 
 def test_a_report_is_written(folder, tmp_path):

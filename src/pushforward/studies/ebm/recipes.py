@@ -20,6 +20,8 @@ class Recipe:
     - `sigma_max`: the highest noise level at which the objective is taken.
     - `balanced`: noise levels weigh by what they move an image, over how far it is from the energy's own
         denoised copy; otherwise the score difference is taken times `sigma`.
+    - `lift`: the power of `sigma` by which noise levels weigh beside that, for KL: what a sampler still lacks
+        shows at high noise, and at low noise the errors of its score net lead it astray.
     - `pull`: weight of the forward term, by which a critic draws the sampler towards draws of the energy.
     - `moments`: weight of the difference between the moments of the energy's features at its draws and at the
         sampler's.
@@ -37,6 +39,7 @@ class Recipe:
     score_rate: float = 5e-4
     sigma_max: float = 3.0
     balanced: bool = True
+    lift: float = 0.0
     pull: float = 0.0
     moments: float = 0.0
     memory: float = 0.98
@@ -49,6 +52,7 @@ class Recipe:
             check_count(getattr(self, name), name)
         for name in ("rate", "score_rate"):
             check_positive(getattr(self, name), name)
+        check_positive(self.lift, "lift", zero=True)
 
 
 def recipe_of(name: str, settings: Settings) -> Recipe:
@@ -70,5 +74,5 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
     return Recipe(
         objective=name, steps=s.steps(s.fisher_steps if name == "fisher" else s.sampler_steps),
         score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate, score_rate=s.score_rate,
-        sigma_max=s.sampler_sigma_max, average=s.average,
+        sigma_max=s.sampler_sigma_max, lift=s.kl_lift, average=s.average,
     )  # fmt: skip

@@ -43,9 +43,9 @@ class Settings:
     `start_steps` with a critic, at `start_rate` and with `start_moments` the weight of the features' moments
     beside it, after `first_critic_steps` of the critic alone. Then `sampler_steps` with `score_steps` score
     steps each, after `first_score_steps` times as many alone, at rates `sampler_rate` and `score_rate`, in
-    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`; `average`: of the moving averages.
-    `fisher_steps` for the Fisher sampler; `plain_steps` for the paper's own loop. `recipe`: `warm`, or
-    `plain` for that loop throughout.
+    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`, which weigh by `kl_lift` in KL
+    (`recipes.Recipe.lift`); `average`: of the moving averages. `fisher_steps` for the Fisher sampler;
+    `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for that loop throughout.
 
     **Judging.** `judge_images` of a sampler, and `judge_sets` sets of `row_images`, over which its FID is
     averaged; `fresh_sets` of the Langevin row that comes out best; `speed_repeats` timings at each of
@@ -96,12 +96,13 @@ class Settings:
     start_steps: int = 8000
     first_critic_steps: int = 500
     first_score_steps: int = 1000
-    sampler_steps: int = 250
+    sampler_steps: int = 300
     sampler_batch: int = 64
     score_steps: int = 2
     sampler_rate: float = 2e-5
     score_rate: float = 5e-4
     sampler_sigma_max: float = 3.0
+    kl_lift: float = 2.0
     start_moments: float = 0.1
     start_rate: float = 2e-4
     average: float = 0.998
@@ -110,7 +111,7 @@ class Settings:
     recipe: str = "warm"
 
     judge_images: int = 5000
-    judge_sets: int = 8
+    judge_sets: int = 40
     fresh_sets: int = 12
     speed_repeats: int = 10
     speed_batches: tuple[int, ...] = (16, 64, 256)
@@ -132,7 +133,7 @@ class Settings:
                 check_positive(
                     value,
                     field.name,
-                    zero=field.name in ("start_moments", "checkpoint_seconds"),
+                    zero=field.name in ("start_moments", "checkpoint_seconds", "kl_lift"),
                 )
         for name in ("max_steps", "made_images"):
             if getattr(self, name) is not None:

@@ -165,7 +165,7 @@ def kl_surrogate(
     """
     noised, _, sigma = noisy(key, jax.lax.stop_gradient(x), *levels)
     pull, found = jax.vmap(slope)(noised), jax.vmap(score)(noised)
-    direction = sigma * (found if recipe.corrects else found + pull)
+    direction = sigma ** (1.0 + recipe.lift) * (found if recipe.corrects else found + pull)
     if recipe.balanced:
         direction = direction / _distance(jax.lax.stop_gradient(x), noised, sigma, pull)
     return jnp.sum(x * jax.lax.stop_gradient(direction)) / x.shape[0]
