@@ -132,6 +132,11 @@ def test_a_killed_stage_goes_on_to_the_same_bits(tmp_path):
         go(tmp_path / "cut", counting)
     other = tmp_path / "other"
     go(other, counting)
+    with pytest.raises(BadFileError, match=r"another recipe.*`lift` was None and is 2.0"):
+        train(
+            "part", jax.random.key(0), counting, {"x": jnp.zeros(3)}, num_steps=9, folder=other, every=0.0,
+            observe=lambda words: None, recipe={"lift": 2.0},
+        )  # fmt: skip
     with pytest.raises(BadFileError, match="another architecture"):
         train(
             "part", jax.random.key(0), counting, {"x": jnp.zeros(4)}, num_steps=9, folder=other, every=0.0,

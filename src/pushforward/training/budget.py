@@ -21,7 +21,7 @@ from pushforward.training.teacher import particles_for
 
 TEACHER, MAPS, TRAINING, WALKING = 0.6, 0.8, 0.92, 0.96
 """Shares of the budget after which no further round, no first map (which is training too) and no step is
-begun, and particles that are handed back walk no further. The rest is for weighing."""
+begun, and particles that are handed back walk no further. What is left is for weighing and last touches."""
 
 A_ROUND, ROUNDS = 300, 3
 """Looks at the target that a particle takes in a round, about; and rounds there should be time for."""

@@ -66,13 +66,15 @@ def exchanged(
     )
     began = time.monotonic()
     state = jax.block_until_ready(heated(key_heat, target, draws, ladders))
-    # A piece takes less than this, which is compilation too; as does the first piece.
+    # A piece takes less than this; like the first piece it is mostly compilation.
     taken, walked = time.monotonic() - began, []
-    # What the chains will take after that, in pieces.
+    # What the chains will take after the walk, in pieces.
     after = SPREAD * STRIDE * CROWD / (PIECE * THIN * LEVELS)
-    for number in range(USUAL if deadline == float("inf") else MOST):
+    usual = max(FEWEST, USUAL * ladders // LADDERS)
+    for number in range(usual if deadline == float("inf") else MOST):
         began = time.monotonic()
-        if began + (1.0 + after if number > 1 else 1.0) * taken > deadline:
+        ahead = 1.0 + after + max(0, FEWEST - number) if number > 1 else 1.0
+        if began + ahead * taken > deadline:
             break
         first = jnp.asarray(number * PIECE)
         state, positions, _ = tempering.cold_positions(algorithm, key_run, state, first, PIECE, THIN)
@@ -85,7 +87,6 @@ def exchanged(
     return spread(key_spread, target, along, CROWD * ladders, state.log_step[0])
 
 
-@eqx.filter_jit
 def spread(
     key: Key[Array, ""],
     target: Target,
@@ -96,20 +97,29 @@ def spread(
     """Return positions of `count` chains of the target's own temperature, which begin at some of `starts`."""
     key_starts, key_moves = jax.random.split(key)
     x = starts[jax.random.choice(key_starts, len(starts), (count,))]
-    ones, steps = jnp.ones(count), jnp.full(count, log_step)
+    both, kept = (x, jax.lax.map(target.log_density, x, batch_size=1024)), []
+    # Stride by stride, so that an interrupt is heard.
+    for key_stride in jax.random.split(key_moves, SPREAD):
+        both = jax.block_until_ready(_stride(key_stride, target, both, log_step))
+        kept.append(both[0])
+    return jnp.concatenate(kept)
+
+
+@eqx.filter_jit
+def _stride(
+    key: Key[Array, ""],
+    target: Target,
+    both: tuple[Float[Array, "n dim"], Float[Array, " n"]],
+    log_step: Float[Array, ""],
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+    ones = jnp.ones(len(both[1]))
 
     def move(both, key):
         x, values = both
-        x, values, _ = tempering.moved(key, target, x, values, ones, steps, LEAPFROG)
+        x, values, _ = tempering.moved(key, target, x, values, ones, log_step * ones, LEAPFROG)
         return (x, values), None
 
-    def stride(both, keys):
-        both, _ = jax.lax.scan(move, both, keys)
-        return both, both[0]
-
-    keys = jax.random.split(key_moves, (SPREAD, STRIDE))
-    _, kept = jax.lax.scan(stride, (x, jax.vmap(target.log_density)(x)), keys)
-    return kept.reshape(-1, target.dim)
+    return jax.lax.scan(move, both, jax.random.split(key, STRIDE))[0]
 
 
 @eqx.filter_jit

@@ -37,7 +37,8 @@ def joined(peaks: Peaks, more: Peaks) -> Peaks:
     both = Peaks(*(np.concatenate(each) for each in zip(peaks, more, strict=True)))
     kept = first_of_each(both.points, both.choleskys, both.log_densities)
     both = that_matter(Peaks(*(each[kept] for each in both)))
-    return Peaks(*(each[foremost(both.points, both.log_densities)] for each in both))
+    rows = foremost(both.points, both.log_densities)
+    return Peaks(*(each[rows] for each in both))
 
 
 def foremost(points: np.ndarray, values: np.ndarray, most: int = MAX_MODES) -> list[int]:

@@ -264,10 +264,11 @@ class Work:
                 self._end(Outcome.UNTRAINED)
             if self._came_to_an_end():
                 poor = Outcome.OUT_OF_TIME if self._is_cut() else Outcome.INACCURATE
-                # Training may have been given up for something good.
-                given_up = self.result.outcome is Outcome.INACCURATE
-                good = Outcome.FINISHED if given_up else self.result.outcome
-                self._end(poor if done.why else good, done.why)
+                if done.why:
+                    self._end(poor, done.why)
+                elif self.result.outcome is Outcome.INACCURATE:
+                    # Training was given up, as its phase says, but what there is weighs well.
+                    self._end(Outcome.FINISHED)
 
     def _came_to_an_end(self) -> bool:
         """Whether training did all it was to do, or was given up as in vain."""

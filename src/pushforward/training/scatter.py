@@ -50,8 +50,8 @@ def lies_low(
     """Whether a map's draws lie where the density is much lower than at the teacher's, by their medians."""
     key_ours, key_theirs = jax.random.split(key)
     z = latent.sample(key_ours, LOOKS)
-    ours = _heights(target, jax.vmap(network)(z))  # pyright: ignore[reportArgumentType]
-    theirs = jnp.median(_heights(target, _some(key_theirs, draws, LOOKS)))
+    ours = heights(target, jax.vmap(network)(z))  # pyright: ignore[reportArgumentType]
+    theirs = jnp.median(heights(target, some(key_theirs, draws, LOOKS)))
     # Draws that are nowhere are nothing to come back to.
     return bool(jnp.isfinite(theirs)) and is_low(float(theirs - jnp.median(ours)), target.dim)
 
@@ -67,9 +67,9 @@ def scattered(
     """
     dim = target.dim
     key_points, key_steps, key_walk = jax.random.split(key, 3)
-    within = draws[jnp.isfinite(_heights(target, draws))]
-    points = _some(key_points, exchanged(key_walk, target, within, deadline), MOST)
-    before = _heights(target, points)
+    within = draws[jnp.isfinite(heights(target, draws))]
+    points = some(key_points, exchanged(key_walk, target, within, deadline), MOST)
+    before = heights(target, points)
     scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
     scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
     eps = jax.random.normal(key_steps, points.shape)
@@ -78,19 +78,20 @@ def scattered(
         return points + 0.5 * size**2 * scores
 
     def is_gentle(size: float) -> bool:
-        fallen = before - _heights(target, centres(size) + size * eps)
+        fallen = before - heights(target, centres(size) + size * eps)
         return bool(jnp.mean(jnp.clip(fallen, -WORST, WORST)) <= DROP * dim)
 
     size = next((size for size in SIZES if is_gentle(size)), SIZES[-1])
     return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), size * jnp.eye(dim)[None])
 
 
-def _some(key: Key[Array, ""], draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
+def some(key: Key[Array, ""], draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
     """Return so many of the draws, any: those that follow each other are states of few particles."""
     return draws[jax.random.permutation(key, len(draws))[:count]]
 
 
 @eqx.filter_jit
-def _heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+def heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    """Return log densities; what is not finite is as low as can be."""
     found = jax.lax.map(target.log_density, x, batch_size=1024)
     return jnp.where(jnp.isfinite(found), found, -jnp.inf)

@@ -76,13 +76,15 @@ def scout(
     if POLISHED_FROM <= target.dim < FEW_FROM:
         quiet = 0
         for i in range(HOPS):
-            known = len(peaks.points)
+            known, most = len(peaks.points), peaks.log_masses.max()
             starts = next_starts(jax.random.fold_in(key, i), target, num_starts, peaks)
             more = climb(target, *starts, num_steps=HOP_STEPS)
             peaks = peaks if more is None else joined(peaks, more)
-            quiet = 0 if len(peaks.points) > known else quiet + 1
+            # Hills may be fewer than before where one was found next to which others do not matter.
+            news = len(peaks.points) > known or peaks.log_masses.max() > most + 1.0
+            quiet = 0 if news else quiet + 1
             # Where there are several hills, there may be one that a single round has not come upon.
-            if quiet == (1 if known == 1 else 2):
+            if quiet >= (1 if known == 1 else 2):
                 break
     return peaks
 
@@ -153,8 +155,8 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray) -> Peaks:
         points, value = to_the_top(target, points, value, dear=dim >= FEW_FROM)
     choleskys = curvature_scales(target, points, spread)
     if polished:
-        apart = first_of_each(points, choleskys, value)
-        points, value, choleskys = points[apart], value[apart], choleskys[apart]
+        once = first_of_each(points, choleskys, value)
+        points, value, choleskys = points[once], value[once], choleskys[once]
     return that_matter(Peaks(points, choleskys, value))
 
 

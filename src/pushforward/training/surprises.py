@@ -33,21 +33,28 @@ PADDING, APART, WIDE = 0.25, (0.1, 3.0), (2.0, 30.0)
 """By what share the box in which places lie is wider than what known peaks span; and how far from known peaks
 others lie, in units of the peaks' distances from each other and of a peak's own width."""
 
-TILE, FEW = 4096, 16
+MOST_PLACES, FEW, TILE = 256, 16, 1024
+"""Places that are asked for where all these looks are taken; peaks that are few; places in one go."""
 
 
 def surprising_places(
     key: Key[Array, ""], target: Target, peaks: Peaks, most: int
 ) -> tuple[Float[Array, "_n dim"], Float[Array, " dim"]]:
-    """Return at most so many places that no known peak explains, and how wide the narrowest peak is."""
+    """Return at most so many places that no known peak explains, and each coordinate's least width at a peak.
+
+    Fewer places are looked at for few of them.
+    """
     # A peak known twice explains no more than once, and few numbers of peaks make few programs.
     known = len(peaks.points)
-    rows = np.resize(np.arange(known), FEW if known <= FEW else max(MAX_MODES, known))
+    rows = np.resize(np.arange(known), FEW if known <= FEW else MAX_MODES)
     points, factors, tops = (jnp.asarray(each[rows], float) for each in peaks)
     each = operations(target) + 0.1 * len(rows) * target.dim**2
-    looks = int(min(MOST_LOOKS, MOST_ENTRIES / target.dim, MOST_WORK / each) * (ALONE if known == 1 else 1.0))
+    share = min(1.0, most / MOST_PLACES) * (ALONE if known == 1 else 1.0)
+    looks = int(share * min(MOST_LOOKS, MOST_ENTRIES / target.dim, MOST_WORK / each))
     x = _places(key, points, factors, max(looks, most))
-    heights, above = (np.asarray(found) for found in _seen(target, x, points, factors, tops))
+    # In double precision: far out, single would be off by as many nats as should surprise.
+    whitens = jnp.asarray(np.linalg.inv(peaks.choleskys[rows]), float)
+    heights, above = (np.asarray(found) for found in _seen(target, x, points, whitens, tops))
     told = np.flatnonzero(above > UNEXPLAINED)
     # The most surprising may all be far out in one heavy tail, the highest all at the foot of one hill.
     chosen = [told[np.argsort(-by[told])[: most // 2]] for by in (above, heights)]
@@ -84,11 +91,10 @@ def _seen(
     target: Target,
     x: Float[Array, "n dim"],
     points: Float[Array, "k dim"],
-    factors: Float[Array, "k dim dim"],
+    whitens: Float[Array, "k dim dim"],
     tops: Float[Array, " k"],
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Return how high each place is, and how much higher than known peaks explain."""
-    whitens = jax.vmap(lambda f: jax.scipy.linalg.solve_triangular(f, jnp.eye(len(f)), lower=True))(factors)
 
     def one(place):
         height = target.log_density(place)

@@ -28,6 +28,7 @@ def train(
     every: float,
     observe: Callable[[str], None],
     look: Callable[[int, Any], None] | None = None,
+    recipe: dict[str, Any] | None = None,
 ) -> Any:
     """Take `num_steps` steps, or those that are left, and return the state.
 
@@ -40,12 +41,18 @@ def train(
     - `state`: where it begins; what arrays it has is what a checkpoint must have.
     - `every`: seconds between two checkpoints.
     - `look`: called with the number of steps taken and the state, at each of 24 looks.
+    - `recipe`: what a step does, in plain values; a checkpoint of another recipe is refused.
     """
     path = folder / f"{name}.pf"
     arrays, rest = eqx.partition(state, eqx.is_array)
     done = 0
     if path.exists():
         arrays, about = _restore(path, arrays, name)
+        if about.get("recipe") != recipe:
+            raise BadFileError(
+                f"{path} was trained by another recipe than these settings have: {_unlike(about, recipe)}. "
+                "Remove that file to train this stage again, or use the settings it was made with."
+            )
         done = about["step"]
         state = eqx.combine(arrays, rest)
         observe(f"{name}: {done} of {num_steps} steps are kept")
@@ -61,11 +68,18 @@ def train(
             look(i + 1, state)
         now = time.monotonic()
         if i + 1 == num_steps or now - last >= every:
-            keep(path, state, {"stage": name, "step": i + 1})
+            keep(path, state, {"stage": name, "step": i + 1, "recipe": recipe})
             words = ", ".join(f"{w} {float(v) / count:.4g}" for w, v in sums.items())
             observe(f"{name}: {i + 1} of {num_steps} steps, {words}, {now - began:.0f} s")
             last, sums, count = time.monotonic(), {}, 0
     return state
+
+
+def _unlike(about: dict[str, Any], recipe: dict[str, Any] | None) -> str:
+    """Return the first value in which a checkpoint's recipe is another."""
+    theirs, mine = about.get("recipe") or {}, recipe or {}
+    name = next(name for name in {**theirs, **mine} if theirs.get(name) != mine.get(name))
+    return f"`{name}` was {theirs.get(name)!r} and is {mine.get(name)!r}"
 
 
 def keep(path: Path, state: Any, about: dict[str, Any]) -> None:

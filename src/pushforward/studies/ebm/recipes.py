@@ -70,9 +70,9 @@ def recipe_of(name: str, settings: Settings) -> Recipe:
             objective="pull", steps=s.steps(s.start_steps), batch=s.sampler_batch, rate=s.start_rate,
             pull=1.0, moments=s.start_moments, average=s.average,
         )  # fmt: skip
-    # KL and Fisher alike, with nothing beside them: what they gain over the start is their own.
+    # KL and Fisher alike but for `lift`, and nothing beside them: what they gain over the start is their own.
     return Recipe(
         objective=name, steps=s.steps(s.fisher_steps if name == "fisher" else s.sampler_steps),
         score_steps=s.score_steps, batch=s.sampler_batch, rate=s.sampler_rate, score_rate=s.score_rate,
-        sigma_max=s.sampler_sigma_max, lift=s.kl_lift, average=s.average,
+        sigma_max=s.sampler_sigma_max, lift=s.kl_lift if name == "kl" else 0.0, average=s.average,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,9 @@ class Workshop:
             # Who leads the sampler shall know its draws before it moves. KL and Fisher share the score net.
             first, steps = ("start", s.first_critic_steps) if recipe.pull else ("score", s.first_score_steps)
             state = run(f"{first}-first", self._keys(first)[0], watch, state, num_steps=s.steps(steps))
-        return run(method, self._keys(method)[1], step, state, num_steps=recipe.steps, look=look)
+        # A run may be made longer, so its length is no part of what it is.
+        what = {name: value for name, value in asdict(recipe).items() if name != "steps"}
+        return run(method, self._keys(method)[1], step, state, num_steps=recipe.steps, look=look, recipe=what)
 
     def _keys(self, stage: str) -> Key[Array, " 2"]:
         """Return the keys of what comes before a stage's steps, and of those."""

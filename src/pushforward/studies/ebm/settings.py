@@ -43,8 +43,8 @@ class Settings:
     `start_steps` with a critic, at `start_rate` and with `start_moments` the weight of the features' moments
     beside it, after `first_critic_steps` of the critic alone. Then `sampler_steps` with `score_steps` score
     steps each, after `first_score_steps` times as many alone, at rates `sampler_rate` and `score_rate`, in
-    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`, which weigh by `kl_lift` in KL
-    (`recipes.Recipe.lift`); `average`: of the moving averages. `fisher_steps` for the Fisher sampler;
+    batches of `sampler_batch`, at noise levels up to `sampler_sigma_max`, which weigh by `sigma^kl_lift` in
+    KL (`recipes.Recipe.lift`); `average`: of the moving averages. `fisher_steps` for the Fisher sampler;
     `plain_steps` for the paper's own loop. `recipe`: `warm`, or `plain` for that loop throughout.
 
     **Judging.** `judge_images` of a sampler, and `judge_sets` sets of `row_images`, over which its FID is
