@@ -19,7 +19,7 @@ from pushforward.training.smc import efficiency_of, teach
 MAX_MAPS, FEW_MAPS, FEW_FROM = 4, 2, 33
 """Rounds at most; fewer from so many dimensions on, where each is dear."""
 
-GOOD_MAP, MANY, NATS, LEAST = 0.9, 20, 0.02, 0.4
+GOOD_MAP, MANY, NATS, LEAST = 0.9, 20, 0.015, 0.4
 """The efficiency that ends the rounds, and makes them needless: in few dimensions a high one, since a law may
 be efficient and still lack the end of a thin neck, of which its draws know nothing; in `MANY` what so many
 nats in each coordinate come to: efficiency is a product over coordinates, rounds are dear, and training mends
