@@ -122,7 +122,7 @@ def _bars(cells: Cells) -> Table:
         "Bars, met and missed",
         ("bar", "verdict", "figure"),
         tuple(
-            (words, "met" if c.met else "missed", f"{short(c.value)} (bar {short(c.limit)})")
+            (words, "met" if c.met else "missed", f"{short(c.value, 4)} (bar {short(c.limit, 4)})")
             for words, c in checks
         ),
         "All but the last two were set before the study was run. FID and KID of the sampler are means over "
