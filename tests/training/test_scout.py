@@ -8,12 +8,18 @@ import pytest
 from pushforward.base import Target
 from pushforward.targets import Mixture, random_target
 from pushforward.training import scout as scouting
+from pushforward.training import surprises
 from pushforward.training.newton import to_the_top
 from pushforward.training.peaks import MAX_MODES, Peaks, foremost
 from pushforward.training.scout import scout
 from pushforward.training.surprises import surprising_places
 
 pytestmark = pytest.mark.quick_compilation
+
+
+@pytest.fixture(autouse=True)
+def _all_looks(monkeypatch):
+    monkeypatch.setattr(surprises, "MOST_LOOKS", 2**20)
 
 
 @pytest.fixture(scope="module")
