@@ -43,9 +43,9 @@ bench: $(STAMP)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src reproduce tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml reproduce/pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or later is needed and was not found on the path." \
 		"Install it, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -54,4 +54,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) hatchling editables
 	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(PIP) --no-build-isolation --no-deps --editable reproduce  # in place of the copy that `dev` brings
 	@touch $(STAMP)

@@ -1,4 +1,6 @@
-"""The `pushforward` command: which subcommands there are. A new one is a file and a line here."""
+"""The `pushforward` command: which subcommands there are. A new one is a file and a line here,
+or an entry point of another package: see `extensions`.
+"""
 
 import signal
 import sys
@@ -9,19 +11,18 @@ import typer
 
 from pushforward.cli.break_even import break_even
 from pushforward.cli.check import check
-from pushforward.cli.demo import demo
 from pushforward.cli.errors import reported
 from pushforward.cli.export import export
 from pushforward.cli.fit import fit
+from pushforward.cli.group import Commands
 from pushforward.cli.join import join
-from pushforward.cli.report import report
 from pushforward.cli.sample import sample
 from pushforward.cli.show import show
-from pushforward.cli.study import study
 from pushforward.cli.targets import targets
 
 app = typer.Typer(
     name="pushforward",
+    cls=Commands,
     help="""One-shot samplers for un-normalised densities: train once, then draw millions in a single pass.
 
     [bold]Start here[/bold]
@@ -39,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-for command in (targets, fit, sample, join, check, break_even, export, show, demo, study, report):
+for command in (targets, fit, sample, join, check, break_even, export, show):
     app.command(command.__name__.replace("_", "-"))(reported(command))
 
 

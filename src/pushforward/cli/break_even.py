@@ -8,25 +8,14 @@ import typer
 
 from pushforward.cli.console import clean, pairs, stdout
 from pushforward.cli.errors import CommandError
-from pushforward.cli.options import Seed, Source, load_sampler
+from pushforward.cli.options import DataOption, DimOption, Seed, Source, TargetOption, load_sampler
 
 
 def break_even(
     source: Source,
-    target: Annotated[
-        str,
-        typer.Option(
-            metavar="TARGET",
-            help="A built-in name or `file.py:function`; needed where a run does not name a built-in one.",
-            show_default=False,
-        ),
-    ] = "",
-    dim: Annotated[
-        int, typer.Option(min=0, help="Coordinates, for a plain function.", show_default=False)
-    ] = 0,
-    data: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="Data of --target.", show_default=False)
-    ] = None,
+    target: TargetOption = "",
+    dim: DimOption = 0,
+    data: DataOption = None,
     budget: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How long NUTS may draw.")] = 60.0,
     seed: Seed = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,

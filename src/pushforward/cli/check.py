@@ -7,7 +7,7 @@ import typer
 
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import FAILED, CommandError
-from pushforward.cli.options import Seed
+from pushforward.cli.options import DataOption, DimOption, Seed, TargetOption, whole
 
 if TYPE_CHECKING:
     from pushforward.base import Target
@@ -24,25 +24,16 @@ def check(
             show_default=False,
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            metavar="TARGET",
-            help="A built-in name or `file.py:function`; needed where a run does not name a built-in one.",
-            show_default=False,
-        ),
-    ] = "",
-    dim: Annotated[
-        int, typer.Option(min=0, help="Coordinates, for a plain function.", show_default=False)
-    ] = 0,
-    data: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="Data of --target.", show_default=False)
-    ] = None,
+    target: TargetOption = "",
+    dim: DimOption = 0,
+    data: DataOption = None,
     reference: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draws to be trusted: .npy or .npz.", show_default=False),
     ] = None,
-    draws: Annotated[int, typer.Option(min=200, metavar="N", help="How many draws to judge.")] = 10_000,
+    draws: Annotated[
+        int, typer.Option(parser=whole(200), metavar="N", help="How many draws to judge.")
+    ] = 10_000,
     seed: Seed = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     html: Annotated[
@@ -70,22 +61,29 @@ def check(
     import jax
 
     from pushforward import trust
+    from pushforward.trust.html import plotting
 
+    if html is not None:
+        plotting()  # to be missed now, and not when the work is done
     sampler, density = _subject(source, target, dim, data)
     trusted = None if reference is None else _read_draws(reference)
     settings = trust.CheckSettings(num_draws=draws)
     report = trust.check(jax.random.key(seed), sampler, density, reference=trusted, settings=settings)
     if html is not None:
-        from pushforward.report.check import check_page
-
-        html.write_text(check_page(report.as_html(), report.target), encoding="utf-8")
-        note(f"wrote {html}")
+        _write_page(html, report)
     if as_json:
         typer.echo(report.dumps())
     else:
         stdout().print(report)
     if strict and report.verdict != "trust":
         raise typer.Exit(FAILED)
+
+
+def _write_page(path: Path, report: Any) -> None:
+    from pushforward.page import check_page
+
+    path.write_text(check_page(report.as_html(), report.target), encoding="utf-8")
+    note(f"wrote {path}")
 
 
 def _subject(source: Path, spec: str, dim: int, data: Path | None) -> tuple[Any, "Target"]:

@@ -6,7 +6,6 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -21,7 +20,8 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 VARIABLE = "PUSHFORWARD_TRACEBACK"
 """Set to anything, it shows where a message comes from."""
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGES = ("pushforward", "reproduce")
+"""Whose messages are written for users."""
 
 
 class CommandError(Exception):
@@ -88,7 +88,7 @@ def warnings_as_notes() -> Iterator[None]:
 
 
 def _ours(traceback: TracebackType | None) -> bool:
-    """Whether the error was raised by a line of this package: a message written for users.
+    """Whether the error was raised by a line of ours: a message written for users.
 
     A `ValueError` out of JAX or NumPy is a mistake of ours, and hiding where it came from helps nobody.
     """
@@ -96,7 +96,7 @@ def _ours(traceback: TracebackType | None) -> bool:
         return False
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return Path(traceback.tb_frame.f_code.co_filename).resolve().is_relative_to(_PACKAGE)
+    return traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES
 
 
 def _without_number(error: OSError) -> str:

@@ -1,5 +1,6 @@
 """`pushforward fit`: train a sampler and write a run's folder."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +11,12 @@ from rich.text import Text
 from pushforward.checks import check_duration
 from pushforward.cli import errors
 from pushforward.cli.console import clean, note, pairs, stdout
-from pushforward.cli.options import Quiet, Seed
+from pushforward.cli.options import Quiet, Seed, whole
 
 if TYPE_CHECKING:
     from pushforward.base import Target
-    from pushforward.training import Fit, Settings
+    from pushforward.recipe.methods import Method
+    from pushforward.run.fit import Fit
 
 
 def _seconds(text: str) -> float:
@@ -50,7 +52,10 @@ def fit(
     dim: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="D", help="Number of coordinates, for a function of your own.", show_default=False
+            parser=whole(),
+            metavar="D",
+            help="Number of coordinates, for a function of your own.",
+            show_default=False,
         ),
     ] = None,
     data: Annotated[
@@ -62,7 +67,8 @@ def fit(
         ),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Training steps.", show_default="the method's")
+        int | None,
+        typer.Option(parser=whole(), metavar="N", help="Training steps.", show_default="the method's"),
     ] = None,
     seed: Seed = 0,
     set_: Annotated[
@@ -102,10 +108,12 @@ def fit(
         str | None, typer.Option(metavar="HOST:PORT", help="Where process 0 listens.", show_default=False)
     ] = None,
     num_processes: Annotated[
-        int | None, typer.Option(min=1, metavar="P", help="How many processes there are.", show_default=False)
+        int | None,
+        typer.Option(parser=whole(), metavar="P", help="How many processes there are.", show_default=False),
     ] = None,
     process_id: Annotated[
-        int | None, typer.Option(min=0, metavar="I", help="Which this is, from 0.", show_default=False)
+        int | None,
+        typer.Option(parser=whole(0), metavar="I", help="Which this is, from 0.", show_default=False),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -136,13 +144,13 @@ def fit(
     import jax
 
     from pushforward.cli.models import read_data
-    from pushforward.cli.overrides import choose_settings
+    from pushforward.cli.overrides import choose_method
     from pushforward.cli.specs import find_target, is_file
 
-    settings = choose_settings(method, steps, set_ or [])
+    chosen = choose_method(method, set_ or [])
     found = find_target(target, dim, read_data(data))
     survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps}
-    done, failure = _train(jax.random.key(seed), found, settings, target, quiet=quiet, **survival)
+    done, failure = _train(jax.random.key(seed), found, chosen, target, quiet=quiet, **survival)
     if not chief:
         end_of(done, failure)
         return
@@ -172,7 +180,7 @@ def _name(spec: str) -> str:
 
 
 def _train(
-    key: Any, target: "Target", settings: "Settings", spec: str, *, quiet: bool, **survival: Any
+    key: Any, target: "Target", method: "Method", spec: str, *, quiet: bool, **survival: Any
 ) -> tuple["Fit", str]:
     """Return the fit, and why it ended badly where it did."""
     import pushforward as pf
@@ -180,7 +188,7 @@ def _train(
 
     try:
         with errors.warnings_as_notes():
-            return pf.fit(key, target, settings=settings, progress=not quiet, **survival), ""
+            return pf.fit(key, target, method=method, progress=not quiet, **survival), ""
     except pf.FitError as error:
         if error.fit is None:
             raise errors.CommandError(str(error), errors.FAILED) from error
@@ -222,14 +230,12 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
 
 def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fit") -> str:
     """Return what to type to get this run again, whatever the defaults may become."""
-    from pushforward.runs import changed
-
     method = done.settings.method
     words = ["pushforward", "fit", spec, "--method", method, "--seed", str(seed)]
     words += [] if dim is None else ["--dim", str(dim)]
     words += [] if data is None else ["--data", str(data)]
-    for name, value in changed(method, done.sampler.about["settings"]).items():
-        words += ["--set", f"{name}={value}"]
+    for name, value in done.sampler.about["changed"].items():
+        words += ["--set", f"{name}={json.dumps(value) if isinstance(value, list) else value}"]
     return shlex.join(words)
 
 

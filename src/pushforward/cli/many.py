@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pushforward.cli.errors import FAILED, CommandError, complain
 
 if TYPE_CHECKING:
-    from pushforward.training import Fit
+    from pushforward.run.fit import Fit
 
 
 def join_others(

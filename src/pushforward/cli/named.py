@@ -104,17 +104,3 @@ def whole(sampler: "Sampler", key: Any, num_samples: int, latents: str, *, free:
     """Return all draws at once; without names if only the free coordinates are wanted."""
     draws = sampler.draws(key, num_samples, latents=latents)
     return type(draws).of(draws.unconstrained, None, draws.about) if free else draws
-
-
-def save(draws: "Draws", out: Path) -> None:
-    """Write draws that are in memory already: as `Draws.save` does, or as text."""
-    if out.suffix != ".csv":
-        draws.save(out)
-        return
-    from pushforward.cli.writers import writer
-    from pushforward.draws.table_files import columns
-
-    table = columns({name: np.asarray(value) for name, value in draws.values.items()})
-    first = next(iter(table.values()))
-    with writer(out, (len(first), len(table)), first.dtype, list(table)) as write:
-        write(np.stack(list(table.values()), axis=1))

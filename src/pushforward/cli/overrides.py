@@ -1,30 +1,33 @@
-"""`--set name=value`: single settings changed, with the types that `Settings` declares."""
+"""`--set name=value`: single fields of a recipe changed, with the types that its records declare."""
 
+import json
 import types
 import typing
 from typing import Any
 
 from pushforward.checks import check_choice
 from pushforward.cli.errors import CommandError
-from pushforward.training import PRESETS, Settings
+from pushforward.recipe.methods import METHODS, Method
+from pushforward.recipe.records import Record
+from pushforward.recipe.table import Recipe
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-def choose_settings(method: str, steps: int | None, changes: list[str]) -> Settings:
-    """Return a method's settings with the changes asked for; every complaint names the option."""
+def choose_method(method: str, changes: list[str]) -> Method:
+    """Return a method with the changes asked for; every complaint names the option."""
     try:
-        settings = PRESETS[check_choice(method, "--method", PRESETS)]
-        settings = settings.replace(**parse(changes))
-        return settings if steps is None else settings.replace(num_steps=steps)
+        chosen = METHODS[check_choice(method, "--method", METHODS)]
+        found = parse(changes, chosen.recipe)
+        return chosen.replace(**found) if found else chosen
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from error
 
 
-def parse(changes: list[str]) -> dict[str, Any]:
-    """Return `["width=128", "skip=no"]` as `{"width": 128, "skip": False}`."""
-    hints = typing.get_type_hints(Settings)
-    del hints["method"]
+def parse(changes: list[str], recipe: Recipe) -> dict[str, Any]:
+    """Return `["width=128", "annealing.num_sweeps=8"]` as a dictionary of typed values."""
+    known = [name.removeprefix("training.") for name in recipe.names()]
+    known = [name for name in known if name != "method" and not isinstance(_field(recipe, name)[1], Record)]
     found: dict[str, Any] = {}
     for change in changes:
         name, equals, text = change.partition("=")
@@ -32,9 +35,18 @@ def parse(changes: list[str]) -> dict[str, Any]:
             raise CommandError(f"--set must be NAME=VALUE, such as `width=128`; got {change!r}.")
         if name == "method":
             raise CommandError("--set cannot change the method; use `--method`.")
-        check_choice(name, "--set NAME", hints)
-        found[name] = _convert(name, text, hints[name])
+        check_choice(name, "--set NAME", known)
+        found[name] = _convert(name, text, _field(recipe, name)[0])
     return found
+
+
+def _field(recipe: Recipe, name: str) -> tuple[Any, Any]:
+    """Return the type that a field declares, and its value."""
+    *path, last = recipe.path_of(name).split(".")
+    record: Any = recipe
+    for each in path:
+        record = getattr(record, each)
+    return typing.get_type_hints(type(record))[last], getattr(record, last)
 
 
 def _convert(name: str, text: str, hint: Any) -> Any:
@@ -47,8 +59,34 @@ def _convert(name: str, text: str, hint: Any) -> Any:
         if text.lower() not in TRUE + FALSE:
             raise CommandError(f"--set {name} must be true or false; got {text!r}.")
         return text.lower() in TRUE
+    if typing.get_origin(hint) is tuple:
+        return _tuple(name, text)
     try:
-        return hint(text)
+        return text if hint is Any else int(_whole(text)) if hint is int else hint(text)
     except ValueError:
         wanted = {int: "a whole number", float: "a number"}[hint]
         raise CommandError(f"--set {name} must be {wanted}; got {text!r}.") from None
+
+
+def _whole(text: str) -> str:
+    """Return `1e3` as `1000`, and anything else as it is."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else text
+
+
+def _tuple(name: str, text: str) -> tuple[Any, ...]:
+    try:
+        return _frozen(json.loads(text))
+    except (ValueError, TypeError):
+        raise CommandError(f"--set {name} must be a list such as [0.15, 0.4]; got {text!r}.") from None
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_frozen(each) for each in value)
+    if not isinstance(value, int | float):
+        raise TypeError("a list holds numbers")
+    return value

@@ -1,6 +1,5 @@
 """`pushforward sample`: stream any number of draws to a file in bounded memory."""
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,22 +10,11 @@ import typer
 
 from pushforward.cli.console import note, size, stderr
 from pushforward.cli.errors import CommandError
-from pushforward.cli.options import Quiet, Seed, Source, load_sampler
+from pushforward.cli.options import Quiet, Seed, Source, load_sampler, shipped_sampler, whole
 from pushforward.cli.part import Part, check_part, parse_part, write_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def _count(text: str) -> int:
-    """Read `1000000`, `1_000_000` and `1e6` alike."""
-    try:
-        value = float(text) if "e" in text.lower() else int(text)
-    except ValueError:
-        value = math.nan
-    if not (1 <= value < math.inf and value == int(value)):
-        raise typer.BadParameter(f"must be a whole number of at least 1; got {text!r}.")
-    return int(value)
 
 
 def sample(
@@ -34,7 +22,7 @@ def sample(
     num_samples: Annotated[
         int,
         typer.Option(
-            "--num-samples", "-n", parser=_count, metavar="N", help="How many draws.", show_default=False
+            "--num-samples", "-n", parser=whole(), metavar="N", help="How many draws.", show_default=False
         ),
     ],
     out: Annotated[
@@ -72,7 +60,7 @@ def sample(
     refine: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            parser=whole(),
             metavar="STEPS",
             help="Move each draw by so many MALA steps; needs the target.",
             show_default=False,
@@ -81,7 +69,7 @@ def sample(
     thin: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            parser=whole(),
             metavar="M",
             help="Keep the M draws that stand best for the target, which it needs.",
             show_default=False,
@@ -121,13 +109,12 @@ def sample(
     """
     from pushforward.checks import check_choice
     from pushforward.cli import named
-    from pushforward.cli.images import is_images, sample_images
     from pushforward.cli.writers import check_file, check_space, writer
 
-    if is_images(source):
+    if shipped := shipped_sampler(source):
         if latents != "iid" or shard or free or refine or thin or target or data:
             raise CommandError(f"images of {source} take -n, --out, --seed, --force and --quiet alone.")
-        sample_images(str(source), num_samples, out, seed=seed, force=force, quiet=quiet)
+        shipped(str(source), num_samples, out, seed=seed, force=force, quiet=quiet)
         return
     check_file(out, force=force, more=(".nc",))
     check_choice(latents, "--latents", ("iid", "sobol"))
@@ -165,7 +152,7 @@ def sample(
         draws, words = named.whole(sampler, key_draw, num_samples, latents, free=free), ""
         if found is not None:
             draws, words = named.improve(draws, found, key_refine, refine=refine, thin=thin)
-        named.save(draws, out)
+        draws.save(out)
         if not quiet:
             seconds = time.monotonic() - started
             note(f"{draws} in {out} ({size(out.stat().st_size)}, {seconds:.1f} s). {words}".rstrip())

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from pushforward.cli.console import clean, number, pairs, spark, stdout
-from pushforward.cli.options import Source
+from pushforward.cli.console import clean, number, pairs, size, spark, stdout
+from pushforward.cli.errors import CommandError
 
 NUM_ROWS = 8
 """Rows of history shown, evenly spaced, with the last always among them."""
@@ -18,24 +18,45 @@ NUM_ROWS = 8
 SHOWN = {"objective": "loss", "score_loss": "score loss", "ksd_imq_v": "KSD", "skipped": "skipped"}
 
 
+MAX_DRAWS = 2**31
+"""Bytes of the largest file of draws that is summarised: all of it is read."""
+
+
 def show(
-    source: Source,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN_OR_FILE",
+            help="A folder that `pushforward fit` wrote, a file of `sampler.save`, or a file of draws.",
+            show_default=False,
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Show what a run or a saved sampler holds: target, settings, outcome, figures and history.
+    """Show what a run, a saved sampler or a file of draws holds.
+
+    Of a run: target, settings, outcome, figures and history. Of draws: their names and shapes, and mean, sd
+    and quantiles of each number.
 
     [bold]Examples[/bold]
 
       pushforward show runs/rosenbrock
 
       pushforward show runs/rosenbrock --json | jq .metrics
+
+      pushforward show draws.npy
     """
-    about, history, size = _read(source)
+    from pushforward.draws.files import FORMATS
+
+    if source.suffix in FORMATS and source.is_file():
+        _show_draws(source, as_json=as_json)
+        return
+    about, history, words = _read(source)
     if as_json:
         typer.echo(json.dumps(about, indent=2))
         return
     console = stdout()
-    console.print(pairs(_summary(about, size)))
+    console.print(pairs(_summary(about, words)))
     if history:
         console.print()
         console.print(_curves(history, ascii_only=console.options.ascii_only))
@@ -43,8 +64,33 @@ def show(
         console.print(_table(history))
 
 
+def _show_draws(source: Path, *, as_json: bool) -> None:
+    from pushforward.draws import load_draws
+
+    num_bytes = source.stat().st_size
+    if num_bytes > MAX_DRAWS:
+        raise CommandError(
+            f"{source} must hold at most {size(MAX_DRAWS)} of draws to be summarised; it holds "
+            f"{size(num_bytes)}. `numpy.load(path, mmap_mode='r')` reads parts of a .npy file."
+        )
+    draws = load_draws(source)
+    summary = draws.summary()
+    if as_json:
+        figures = {
+            name: {word: x if math.isfinite(x) else None for word, x in row.items()}
+            for name, row in summary.items()
+        }
+        typer.echo(json.dumps({"draws": len(draws), "summary": figures}, indent=2))
+        return
+    console = stdout()
+    console.print(Text(clean(f"{source}: {draws}, {size(num_bytes)}", 1000)))
+    console.print()
+    # Line by line: what a file calls its columns must not steer the terminal.
+    console.print(Text("\n".join(clean(line, 1000) for line in str(summary).split("\n"))), soft_wrap=True)
+
+
 def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    from pushforward.runs import changed, load_run
+    from pushforward.runs import load_run
 
     if source.is_dir():
         run = load_run(source)
@@ -53,23 +99,30 @@ def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
 
     sampler = load(source)
     about = sampler.about
-    settings = about.get("settings")
-    if isinstance(settings, dict):
-        about["changed"] = changed(str(about.get("method")), settings)
+    about.setdefault("changed", _changed(about))
     latent, network = type(sampler.latent).__name__, type(sampler.network).__name__
     return about, [], f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}"
 
 
-def _summary(about: dict[str, Any], size: str) -> list[tuple[str, str]]:
+def _changed(about: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that differ from their method's, for a file that does not say."""
+    from pushforward.recipe.methods import PRESETS
+
+    usual = PRESETS[about["method"]].plain() if about.get("method") in PRESETS else {}
+    return {n: v for n, v in _dict(about.get("settings")).items() if n not in usual or usual[n] != v}
+
+
+def _summary(about: dict[str, Any], map_words: str) -> list[tuple[str, str]]:
     target = about.get("target")
     if isinstance(target, dict):
         target = "{name}, {dim} coordinates  ({spec})".format(
             **{name: clean(target.get(name)) for name in ("name", "dim", "spec")}
         )
     rows = [("target", clean(target)), ("method", clean(about.get("method")))]
-    rows += [("map", size)] if size else []
+    rows += [("map", map_words)] if map_words else []
     changes = _dict(about.get("changed"))
     words = [f"{clean(name)}={clean(value)}" for name, value in changes.items()]
+    rows.append(("recipe", clean(about.get("digest", "of an earlier version, without a digest"))))
     rows.append(("changed settings", ", ".join(words) or "none"))
     message = f": {clean(about['message'], 1000)}" if about.get("message") else ""
     rows.append(("outcome", clean(about.get("outcome")).lower() + message))

@@ -14,6 +14,7 @@ from typing import Any
 
 import equinox as eqx
 
+from pushforward import extensions
 from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.cli.errors import CommandError
@@ -34,6 +35,8 @@ def find_target(spec: str, dim: int | None, data: dict[str, Any] | None = None) 
         return _from_file(spec, dim, data or {})
     if data:
         raise CommandError(f"--data is for a model of your own, FILE.py:FUNCTION; {spec!r} is built in.")
+    if words := extensions.remedy(extensions.TARGETS, spec):
+        raise CommandError(f"TARGET {words}")
     try:
         build = TARGETS[check_choice(spec, "TARGET", TARGETS)]
     except ValueError as error:

@@ -52,17 +52,10 @@ def _npz(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Wri
 
 @contextmanager
 def _csv(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
-    titles = names or [f"x{i}" for i in range(shape[1])]
-    # A comma in a title, as in L[1,0], must not look like the end of it.
-    quoted = ['"' + title.replace('"', '""') + '"' if {",", '"'} & {*title} else title for title in titles]
-    file.write((",".join(quoted) + "\n").encode())
-    # Enough digits that reading gives back the very same number.
-    digits = {4: "%.9g", 8: "%.17g"}[dtype.itemsize]
+    from pushforward.draws.text_files import coordinate_titles, write_rows, write_titles
 
-    def write(block: np.ndarray) -> None:
-        np.savetxt(file, block, fmt=digits, delimiter=",")
-
-    yield write
+    write_titles(file, names or coordinate_titles(shape[1]))
+    yield lambda block: write_rows(file, np.asarray(block, dtype))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from pushforward.networks.activations import PIECEWISE_LINEAR as PIECEWISE_LINEA
 from pushforward.networks.coupled import Coupled as Coupled
 from pushforward.networks.coupled import coupled as coupled
 from pushforward.networks.coupled import untouched as untouched
+from pushforward.networks.invertible import Invertible as Invertible
 from pushforward.networks.mlp import MLP as MLP
 from pushforward.networks.mlp import NoiseConditional as NoiseConditional
 from pushforward.networks.mlp import mlp as mlp

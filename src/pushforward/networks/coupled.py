@@ -1,6 +1,7 @@
 """The map of the default recipe in more than a few dimensions: it cannot fold, whatever its weights are."""
 
 import math
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -9,10 +10,6 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
-
-MOST, LEAST = 3.0, 8.0
-"""Bounds of the log by which one layer stretches, and shrinks. The neck of a funnel asks for a factor of 400,
-and some coordinates follow another in one layer only; what stretches as much throws a few draws far away."""
 
 
 def kept(layer: int, dim: int) -> Float[np.ndarray, " dim"]:
@@ -37,6 +34,11 @@ class Coupled(eqx.Module):
     the kept coordinates, its last layer zero at the start: the map begins as the identity. Its inverse and
     its determinant cost as much as the map itself, in any dimension.
     """
+
+    MOST: ClassVar[float] = 3.0
+    LEAST: ClassVar[float] = 8.0
+    """Bounds of the log by which one layer stretches, and shrinks. The neck of a funnel asks for a factor of
+    400 in one layer; what stretches as much throws a few draws far away."""
 
     nets: tuple[MLP, ...]
 
@@ -85,12 +87,13 @@ class Coupled(eqx.Module):
 
 
 def _bounded(s: Float[Array, " dim"]) -> Float[Array, " dim"]:
-    return jnp.where(s > 0, MOST * jnp.tanh(s / MOST), LEAST * jnp.tanh(s / LEAST))
+    most, least = Coupled.MOST, Coupled.LEAST
+    return jnp.where(s > 0, most * jnp.tanh(s / most), least * jnp.tanh(s / least))
 
 
 def unbounded(log_stretch: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """Return the `s` for which a layer stretches by that log, as far as one can."""
-    bound = np.where(log_stretch > 0, MOST, LEAST)
+    bound = np.where(log_stretch > 0, Coupled.MOST, Coupled.LEAST)
     return bound * np.arctanh(np.clip(log_stretch / bound, -0.96, 0.96))
 
 

@@ -1,13 +1,12 @@
 """The residual map of the default recipe: each coordinate stretched and shifted by a small net."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
-
-MAX_LOG_STRETCH = 3.0
-"""A coordinate is stretched at most `e^3`-fold either way: enough to bend, too little to run away."""
 
 
 class Modulated(eqx.Module):
@@ -15,6 +14,9 @@ class Modulated(eqx.Module):
 
     It starts as the identity, so that training starts exactly at the law of the latents.
     """
+
+    MOST: ClassVar[float] = 3.0
+    """Bound of the log by which a coordinate is stretched: enough to bend, too little to run away."""
 
     net: MLP
 
@@ -35,7 +37,7 @@ class Modulated(eqx.Module):
     def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
         """Map one latent."""
         stretch, shift = jnp.split(self.net(z), 2)
-        return z * jnp.exp(MAX_LOG_STRETCH * jnp.tanh(stretch / MAX_LOG_STRETCH)) + shift
+        return z * jnp.exp(self.MOST * jnp.tanh(stretch / self.MOST)) + shift
 
 
 def modulated(

@@ -1,54 +1,5 @@
 """Un-normalised densities to sample, most with an exact sampler to be held against."""
 
-from pushforward.targets.donut import Donut as Donut
-from pushforward.targets.donut import donut as donut
-from pushforward.targets.family import RandomTarget as RandomTarget
-from pushforward.targets.family import random_target as random_target
-from pushforward.targets.funnel import Funnel as Funnel
-from pushforward.targets.funnel import PublishedFunnel as PublishedFunnel
-from pushforward.targets.funnel import funnel as funnel
-from pushforward.targets.funnel import funnel_nd as funnel_nd
-from pushforward.targets.funnel import published_funnel as published_funnel
-from pushforward.targets.gaussian import Gaussian as Gaussian
-from pushforward.targets.gaussian import correlated_gaussian as correlated_gaussian
-from pushforward.targets.gaussian import gaussian as gaussian
-from pushforward.targets.image_energy import ImageEnergy as ImageEnergy
-from pushforward.targets.lattice import Phi4 as Phi4
-from pushforward.targets.lattice import phi4 as phi4
-from pushforward.targets.logistic import BayesianLogisticRegression as BayesianLogisticRegression
-from pushforward.targets.logistic_blocks import BlockedLogistic as BlockedLogistic
-from pushforward.targets.logistic_blocks import in_blocks as in_blocks
-from pushforward.targets.logistic_expansion import ExpandedLogistic as ExpandedLogistic
-from pushforward.targets.logistic_expansion import expand as expand
-from pushforward.targets.mixture import Mixture as Mixture
-from pushforward.targets.mixture import gmm40 as gmm40
-from pushforward.targets.mixture import mog2 as mog2
-from pushforward.targets.particles import DoubleWellParticles as DoubleWellParticles
-from pushforward.targets.particles import LennardJones as LennardJones
-from pushforward.targets.particles import dw4 as dw4
-from pushforward.targets.particles import lj13 as lj13
-from pushforward.targets.registry import TARGETS as TARGETS
-from pushforward.targets.registry import get as get
-from pushforward.targets.rezende import Ribbon as Ribbon
-from pushforward.targets.rezende import SplitRing as SplitRing
-from pushforward.targets.rezende import rezende1 as rezende1
-from pushforward.targets.rezende import rezende2 as rezende2
-from pushforward.targets.rezende import rezende3 as rezende3
-from pushforward.targets.rezende import rezende4 as rezende4
-from pushforward.targets.student_t import StudentT as StudentT
-from pushforward.targets.student_t import StudentTMixture as StudentTMixture
-from pushforward.targets.student_t import student_t as student_t
-from pushforward.targets.student_t import student_t_mixture as student_t_mixture
-from pushforward.targets.tables import NormalLogistic as NormalLogistic
-from pushforward.targets.tables import breast_cancer as breast_cancer
-from pushforward.targets.tables import breast_cancer_hierarchical as breast_cancer_hierarchical
-from pushforward.targets.tables import breast_cancer_quadratic as breast_cancer_quadratic
-from pushforward.targets.tables import digits_3_8 as digits_3_8
-from pushforward.targets.tempered import Tempered as Tempered
-from pushforward.targets.warped import Warped as Warped
-from pushforward.targets.warped import banana as banana
-from pushforward.targets.warped import rosenbrock as rosenbrock
-from pushforward.targets.warped import squiggle as squiggle
-from pushforward.targets.wells import ManyWell as ManyWell
-from pushforward.targets.wells import double_well as double_well
-from pushforward.targets.wells import many_well as many_well
+from pushforward.lazy import attach
+
+__getattr__, __dir__ = attach(__name__, __file__)

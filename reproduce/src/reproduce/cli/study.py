@@ -1,0 +1,99 @@
+"""`pushforward study`: run one of the experiments, or what is left of it."""
+
+import shlex
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pushforward.checks import check_choice
+from pushforward.cli.console import note, stdout
+from pushforward.cli.errors import INTERRUPTED, CommandError
+
+STUDIES = {
+    "two-d": "two_d",
+    "spine": "spine",
+    "trust": "trust",
+    "covertype": "covertype",
+    "hard": "hard",
+    "models": "models",
+    "ebm": "ebm",
+}
+"""By name: the package under `studies` with its `PRESETS`, `plan` and `run`."""
+
+
+def study(
+    name: Annotated[
+        str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype, hard, models, ebm.")
+    ],
+    preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (hours), paper (a GPU).")] = "cpu",
+    out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("results"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever is there.")] = False,
+    targets: Annotated[str, typer.Option(help="Only these targets, with commas between.")] = "",
+    methods: Annotated[str, typer.Option(help="Only these methods, with commas between.")] = "",
+    steps: Annotated[int, typer.Option(help="Cut every training short; 0 for no cut.")] = 0,
+    data: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where a study's data are, if it needs any.")
+    ] = "",
+    stage: Annotated[str, typer.Option(help="Only these stages, with commas between, of ebm.")] = "",
+    plan: Annotated[bool, typer.Option("--plan", help="Count rows and parameters; run nothing.")] = False,
+) -> None:
+    """Run a study row by row; rows already recorded are skipped, so it may be stopped at any time.
+
+    [bold]Examples[/bold]
+
+      pushforward study two-d --preset cpu --out results/
+
+      pushforward study two-d --preset paper --targets gaussian --methods kl --steps 3 --out tried
+    """
+    chosen_study = import_module(f"reproduce.studies.{STUDIES[check_choice(name, 'STUDY', STUDIES)]}")
+    settings = chosen_study.PRESETS[check_choice(preset, "--preset", chosen_study.PRESETS)]
+    settings = _changed(name, settings, targets=targets, methods=methods, steps=steps, data=data, stage=stage)
+    if plan:
+        for line in chosen_study.plan(settings):
+            stdout().print(line, markup=False, soft_wrap=True)
+        return
+    # The folder is this machine's: whoever runs the command again has another.
+    chosen = {
+        "preset": preset,
+        "targets": targets,
+        "methods": methods,
+        "steps": str(steps or ""),
+        "stage": stage,
+    }
+    if data:
+        chosen["data"] = "FOLDER"
+    options = [f"--{option} {shlex.quote(value)}" for option, value in chosen.items() if value]
+    command = " ".join(["pushforward study", name, *options])
+    try:
+        path = chosen_study.run(settings, out, fresh=fresh, command=command, observe=note)
+    except KeyboardInterrupt:
+        raise CommandError(
+            f"interrupted; the rows done so far are in {out}. The same command does the rest.", INTERRUPTED
+        ) from None
+    note(f"Next: pushforward report {out} --out docs")
+    stdout().print(str(path), markup=False, soft_wrap=True)
+
+
+def _changed(
+    name: str, settings: Any, *, targets: str, methods: str, steps: int, data: str, stage: str
+) -> Any:
+    """Return the study's settings with what was asked for; refuse what the study does not have."""
+    if (targets or methods) and not hasattr(settings, "methods"):
+        raise CommandError(f"`--targets` and `--methods` are not for {name}, which has stages: --stage.")
+    if targets:
+        settings = settings.replace(targets=tuple(targets.split(",")))
+    if methods:
+        settings = settings.replace(methods=tuple(methods.split(",")))
+    if steps:
+        settings = settings.replace(max_steps=steps)
+    if data:
+        if not hasattr(settings, "data"):
+            raise CommandError(f"`--data` is for studies that read data; {name} makes its own.")
+        settings = settings.replace(data=data)
+    if stage:
+        if not hasattr(settings, "stages"):
+            raise CommandError(f"`--stage` is for studies in stages; {name} has none.")
+        settings = settings.replace(stages=tuple(stage.split(",")))
+    return settings

@@ -1,0 +1,90 @@
+"""UCI Covertype: 581,012 patches of forest, ten measurements and 44 indicators, seven kinds of cover."""
+
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from pushforward.files import BadFileError
+from reproduce.data.folders import cache_folder, find, how_to_get
+
+FILE = "covertype.npz"
+ROWS, QUANTITIES, INDICATORS = 581_012, 10, 44
+CLASS_COUNTS = (211_840, 283_301, 35_754, 2_747, 9_493, 17_367, 20_510)
+LODGEPOLE = 2
+"""The most common cover: the binary task is to tell it from the rest."""
+
+
+class Covertype(NamedTuple):
+    """The data as this line of work uses them: 54 features, two classes."""
+
+    features: Float[np.ndarray, "rows features"]
+    """As recorded, not scaled."""
+    labels: Int[np.ndarray, " rows"]
+    """`-1` for the second kind of cover, `+1` for the rest, as in the LIBSVM file."""
+
+
+def covertype(data: str | Path | None = None) -> Covertype:
+    """Load Covertype.
+
+    **Arguments:**
+
+    - `data`: a folder with `covertype.npz` (arrays `X_quant`, `X_bin`, `y`). By default the folder that
+        `PUSHFORWARD_DATA` names, else the cache, else scikit-learn's `fetch_covtype`, whose download is
+        then kept in the cache.
+    """
+    path = find(FILE, data)
+    quantities, indicators, cover = _download() if path is None else _read(path)
+    features = np.concatenate([quantities, indicators], axis=1, dtype=np.float32)
+    return Covertype(features, np.where(cover == LODGEPOLE, -1, 1))
+
+
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            arrays = tuple(held[name] for name in ("X_quant", "X_bin", "y"))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise BadFileError(f"{path} is not Covertype: {error}. {how_to_get(FILE)}") from None
+    _check(path, *arrays)
+    return arrays
+
+
+def _check(path: Path, quantities: np.ndarray, indicators: np.ndarray, cover: np.ndarray) -> None:
+    """Refuse a file that has the right arrays and not the right rows."""
+    shapes = (quantities.shape, indicators.shape, cover.shape)
+    if shapes != ((ROWS, QUANTITIES), (ROWS, INDICATORS), (ROWS,)):
+        raise BadFileError(
+            f"{path} is not Covertype: `X_quant`, `X_bin`, `y` must have shapes ({ROWS}, {QUANTITIES}), "
+            f"({ROWS}, {INDICATORS}), ({ROWS},); got {shapes[0]}, {shapes[1]}, {shapes[2]}."
+        )
+    counts = tuple(np.bincount(cover, minlength=8)[1:].tolist())
+    if counts != CLASS_COUNTS:
+        raise BadFileError(
+            f"{path} is not Covertype: the classes must have {CLASS_COUNTS} rows; got {counts}."
+        )
+
+
+def _download() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fetch by scikit-learn and keep what came."""
+    try:
+        from sklearn.datasets import fetch_covtype
+    except ImportError as error:
+        raise ImportError(f"Covertype is in no folder and no cache. {how_to_get(FILE)}") from error
+    try:
+        features, cover = fetch_covtype(return_X_y=True, data_home=str(cache_folder() / "sklearn"))
+    except OSError as error:
+        raise ValueError(
+            f"Covertype could not be fetched ({error}). Give a folder with {FILE}: `--data FOLDER`, or the "
+            "environment variable PUSHFORWARD_DATA."
+        ) from error
+    parts = np.split(np.asarray(features), [QUANTITIES], axis=1)
+    quantities, indicators = parts[0].astype(np.int16), parts[1].astype(np.uint8)
+    cover = np.asarray(cover, np.uint8)
+    _check(cache_folder() / FILE, quantities, indicators, cover)
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    beside = cache_folder() / f"{FILE}.part.npz"
+    np.savez_compressed(beside, X_quant=quantities, X_bin=indicators, y=cover)
+    beside.replace(cache_folder() / FILE)
+    return quantities, indicators, cover

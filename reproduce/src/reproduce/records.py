@@ -1,0 +1,209 @@
+"""What a study leaves behind: one header, then one record per figure, as lines of strict JSON.
+
+The report reads these files and nothing else, so this module imports no JAX, and a file that
+does not hold exactly what is written here is refused with its name and line.
+"""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, no_type_check
+
+from pushforward.container import BadFileError
+from pushforward.lines import read_lines
+from pushforward.machine import cores, versions
+
+
+# Both classes check and convert their own fields, as users will meet them; the type hook of the
+# tests, to which the integer 3 is no float, would only come in between.
+@no_type_check
+@dataclass(frozen=True)
+class Record:
+    """One figure: what `metric` said of `method` on `target`, and under which protocol.
+
+    JSON has no NaN and no infinity. A `value` that is not finite means that the method broke
+    down: it is kept as NaN here and written as `null`. For `spread` and `floor`, which need not
+    exist, anything not finite becomes `None`, and `null` on disk.
+
+    **Arguments:**
+
+    - `study`, `preset`, `method`, `target`, `metric`: names.
+    - `value`: the figure; a mean, where `repeats` is above one.
+    - `spread`: the standard deviation over the repeats.
+    - `n`: how many draws went into each repeat.
+    - `repeats`: how many independent repeats.
+    - `seed`: the seed of this figure's own key.
+    - `floor`: what an exact sampler scores under the very same protocol, where one exists.
+    """
+
+    study: str
+    preset: str
+    method: str
+    target: str
+    metric: str
+    value: float
+    spread: float | None = None
+    n: int | None = None
+    repeats: int | None = None
+    seed: int | None = None
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("study", "preset", "method", "target", "metric"):
+            _check_name(getattr(self, name), name)
+        value = math.nan if self.value is None else _number(self.value, "value")
+        # One and the same NaN object, so that a record equals itself after a round trip.
+        object.__setattr__(self, "value", value if math.isfinite(value) else math.nan)
+        for name in ("spread", "floor"):
+            value = getattr(self, name)
+            if value is not None:
+                value = _number(value, name)
+                object.__setattr__(self, name, value if math.isfinite(value) else None)
+        for name, least in (("n", 1), ("repeats", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _count(value, name, at_least=least))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as strict JSON can hold them."""
+        return {**asdict(self), "value": self.value if math.isfinite(self.value) else None}
+
+
+@no_type_check
+@dataclass(frozen=True)
+class Header:
+    """Where a file of records comes from: enough to run it again."""
+
+    study: str
+    preset: str
+    seed: int
+    command: str
+    versions: dict[str, str]
+    cores: int
+
+    def __post_init__(self) -> None:
+        for name in ("study", "preset", "command"):
+            _check_name(getattr(self, name), name)
+        object.__setattr__(self, "seed", _count(self.seed, "seed", at_least=0))
+        object.__setattr__(self, "cores", _count(self.cores, "cores", at_least=1))
+        named = isinstance(self.versions, dict) and all(
+            isinstance(name, str) and isinstance(version, str) for name, version in self.versions.items()
+        )
+        if not named:
+            raise ValueError(f"`versions` must map library names to version strings; got {self.versions!r}.")
+
+    @classmethod
+    def of_this_machine(cls, study: str, preset: str, seed: int, command: str) -> "Header":
+        """Fill in the installed versions and the cores this process may use."""
+        return cls(study, preset, seed, command, versions(), cores())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields with the mark that tells a header from a record."""
+        return {"kind": "header", **asdict(self)}
+
+
+def write(path: str | Path, header: Header, records: Iterable[Record] = ()) -> None:
+    """Write a new file of records, replacing an old one only once the new one is complete."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(_lines([header, *records]), encoding="utf-8")
+    beside.replace(path)
+
+
+def append(path: str | Path, records: Record | Iterable[Record]) -> None:
+    """Add records to a file begun by `write`; call it as often as there is something to add.
+
+    The lines go out in one call on a file opened for appending, so that processes which share a
+    file do not tear each other's lines, and what was there before is never rewritten.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file. Begin it with `write(path, header)`.")
+    lines = _lines([records] if isinstance(records, Record) else records)
+    with path.open("ab+") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size:
+            file.seek(size - 1)
+        if file.read(1) != b"\n":
+            raise ValueError(
+                f"{path}: the last line is incomplete, so that a run must have been cut short "
+                "while writing. Delete that line, or begin the file again with `write`."
+            )
+        file.write(lines.encode("utf-8"))
+
+
+def read(path: str | Path) -> tuple[Header, list[Record]]:
+    """Read a file of records, or raise one `BadFileError` that names the file and the line."""
+    lines = read_lines(Path(path))
+    number, first = next(lines, (0, ""))
+    if not number:
+        raise BadFileError(f"{path}, line 1: expected a header; the file is empty.")
+    header = _parse(first, f"{path}, line 1", Header)
+    return header, [_parse(line, f"{path}, line {number}", Record) for number, line in lines]
+
+
+def _parse(line: str, place: str, kind: Callable[..., Any]) -> Any:
+    try:
+        data = json.loads(line, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+        if not isinstance(data, dict):
+            raise TypeError(f"expected a JSON object; got {type(data).__name__}.")
+        _check_kind(data.pop("kind", "record"), "header" if kind is Header else "record")
+        expected = {field.name for field in fields(kind)}  # pyright: ignore[reportArgumentType]
+        if missing := expected - data.keys():
+            raise ValueError(f"missing {', '.join(sorted(missing))}.")
+        if unknown := data.keys() - expected:
+            raise ValueError(f"unknown {', '.join(sorted(unknown))}.")
+        return kind(**data)
+    except json.JSONDecodeError as error:
+        raise BadFileError(f"{place}: this is not JSON ({error}).") from error
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise BadFileError(f"{place}: {error}") from error
+
+
+def _lines(items: Iterable[Header | Record]) -> str:
+    return "".join(json.dumps(item.as_json(), allow_nan=False) + "\n" for item in items)
+
+
+def _check_kind(kind: Any, expected: str) -> None:
+    if kind != expected:
+        hint = " A file has one header, on its first line." if "header" in (kind, expected) else ""
+        raise ValueError(f"expected a {expected}; got kind {kind!r}.{hint}")
+
+
+def _check_name(value: Any, name: str) -> None:
+    # Half a surrogate pair is text that nothing can print or write.
+    if not isinstance(value, str) or not value or _unprintable(value):
+        raise ValueError(f"`{name}` must be a name; got {value!r}.")
+
+
+def _unprintable(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _number(value: Any, name: str) -> float:
+    # `float("0.1")` would let text through; scalars of NumPy and JAX are welcome.
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        raise ValueError(f"`{name}` must be a number; got {value!r}.")
+    return float(value)
+
+
+def _count(value: Any, name: str, *, at_least: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < at_least:
+        raise ValueError(f"`{name}` must be an integer of at least {at_least}; got {value!r}.")
+    return int(value.__index__())
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON; a figure that is not finite is written as null.")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"{', '.join(twice)} appears twice.")
+    return dict(pairs)

@@ -1,0 +1,70 @@
+"""How the KSD and the sliced W2 fall while a sampler trains."""
+
+import math
+
+import numpy as np
+from matplotlib.ticker import LogLocator, NullLocator
+
+from reproduce.report.cells import Cells
+from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.section import Figure
+
+METHODS = ("default", "kl", "fisher")
+PER_ROW = 3
+
+
+def curve_figures(arrays: dict[str, np.ndarray], cells: Cells) -> list[Figure]:
+    """Return one figure for each of the two metrics."""
+    targets = list(dict.fromkeys(name.split("/")[2] for name in arrays if name.startswith("curve/")))
+    targets = [target for target in targets if target != "published_funnel"]
+    if not targets:
+        return []
+    return [
+        _figure(arrays, cells, targets, "ksd_imq_v", 1, "two_d_ksd_time.svg", "KSD while training"),
+        _figure(arrays, cells, targets, "sliced_w2", 3, "two_d_w2_time.svg", "Sliced W2 while training"),
+    ]
+
+
+def _figure(
+    arrays: dict[str, np.ndarray],
+    cells: Cells,
+    targets: list[str],
+    metric: str,
+    column: int,
+    name: str,
+    title: str,
+) -> Figure:
+    rows = math.ceil(len(targets) / PER_ROW)
+    across = min(PER_ROW, len(targets))
+    figure, axes = subplots(rows, across, (3.2 * across, 2.5 * rows))
+    flat = [axis for row in axes for axis in row]
+    for axis, target in zip(flat, targets, strict=False):
+        for method in METHODS:
+            curve = arrays.get(f"curve/{method}/{target}")
+            if curve is not None:
+                axis.plot(curve[:, 0], curve[:, column], color=COLOURS[method], lw=1.4, label=method)
+        cell = next((c for m in METHODS if (c := cells.get(metric, m, target))), None)
+        if cell is not None and cell.floor:
+            axis.axhline(cell.floor, color="#4d4d4d", lw=1.0, ls="--", label="floor")
+        axis.set_title(target, fontsize=10)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_locator(NullLocator())
+        axis.set_xlim(left=0)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in flat[len(targets) :]:
+        axis.set_visible(False)
+    for row in axes:
+        row[0].set_ylabel(metric, fontsize=9)
+    for axis in axes[-1]:
+        axis.set_xlabel("seconds of training", fontsize=9)
+    flat[0].legend(fontsize=8, frameon=False)
+    return Figure(
+        name,
+        save(figure, "svg"),
+        title,
+        "Against seconds of training, teacher and compilation included; the dashed line is what exact "
+        "draws score. The first seed; the looking itself is not counted.",
+    )

@@ -1,0 +1,107 @@
+"""Table 2: what a thousand draws cost, and when training has paid for itself."""
+
+import math
+
+from reproduce.report import paper
+from reproduce.report.cells import Cells, short, times
+from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.section import Figure
+from reproduce.report.table import Table
+
+ORDER = ("kl", "default", "flow", "ld", "hmc", "svgd", "default-thin")
+
+
+def speed_tables(cells: Cells) -> list[Table]:
+    """Return times, ratios and break-even points."""
+    return [_seconds_table(cells), _ratio_table(cells), _training_table(cells)]
+
+
+def _methods(cells: Cells) -> list[str]:
+    known = cells.methods("seconds_per_1k_draws")
+    return [m for m in ORDER if m in known] + [m for m in known if m not in ORDER]
+
+
+def _seconds_table(cells: Cells) -> Table:
+    metric, targets = "seconds_per_1k_draws", cells.targets("seconds_per_1k_draws")
+    rows = []
+    for method in _methods(cells):
+        found = [cells.get(metric, method, target) for target in targets]
+        repeats = str(next((c.repeats for c in found if c is not None), "-"))
+        rows.append((method, repeats, *("-" if c is None else short(1e3 * c.value) for c in found)))
+        theirs = [paper.seconds(method, target) for target in targets]
+        if any(theirs):
+            rows.append(
+                (f"  paper: {method}", "100", *("-" if t is None else short(1e3 * t, 4) for t in theirs))
+            )
+    for method in cells.methods("seconds_per_1m_draws"):
+        found = [cells.get("seconds_per_1m_draws", method, target) for target in targets]
+        repeats = str(next((c.repeats for c in found if c is not None), "-"))
+        words = ["-" if c is None else short(c.value) for c in found]
+        rows.append((f"{method}, of a million at once", repeats, *words))
+    return Table(
+        "Table 2: milliseconds per 1,000 draws",
+        ("method", "repeats", *targets),
+        tuple(rows),
+        "Medians; every method compiled and warmed, one call of each in turn on the same cores. Chains "
+        "and particles: 1,000 of them for 500 iterations, as one program. Thinning: 1,000 of a pool of "
+        "20,000, the pool included. The paper's peers were not compiled.",
+    )
+
+
+def _ratio_table(cells: Cells) -> Table:
+    targets = cells.targets("ratio_to_kl")
+    rows = []
+    for method in _methods(cells):
+        found = [cells.get("ratio_to_kl", method, target) for target in targets]
+        rows.append((method, *("-" if c is None else times(c.value) for c in found)))
+        if method in paper.SECONDS and method != "kl":
+            pairs = [(paper.seconds(method, t), paper.seconds("kl", t)) for t in targets]
+            rows.append((f"  paper: {method}", *(times(a / b) if a and b else "-" for a, b in pairs)))
+    words = "How many times as long as KL-NS takes for as many draws, in the same run."
+    return Table("Table 2: ratios to KL-NS", ("method", *targets), tuple(rows), words)
+
+
+def _training_table(cells: Cells) -> Table:
+    targets = [t for t in cells.targets("train_seconds") if t != "published_funnel"]
+    rows = []
+    for method in cells.methods("train_seconds"):
+        if method in ("default-thin", "default-sobol"):
+            # They share the default's training.
+            continue
+        found = [cells.get("train_seconds", method, target) for target in targets]
+        rows.append((f"training {method}, seconds", *("-" if c is None else f"{c.value:.1f}" for c in found)))
+    for method in cells.methods("break_even"):
+        found = [cells.get("break_even", method, target) for target in targets]
+        words = ["-" if c is None else "never" if math.isnan(c.value) else short(c.value) for c in found]
+        rows.append((f"draws until KL-NS has overtaken {method}", *words))
+    return Table(
+        "Training, and when it has paid for itself",
+        ("", *targets),
+        tuple(rows),
+        "Break-even: training seconds of KL-NS over what each of its draws saves.",
+    )
+
+
+def speed_figure(cells: Cells, target: str = "mog2") -> Figure | None:
+    """Return a bar per method: seconds per 1,000 draws, on a logarithmic axis."""
+    metric = "seconds_per_1k_draws"
+    methods = [m for m in _methods(cells) if cells.get(metric, m, target)]
+    if not methods:
+        targets = cells.targets(metric)
+        return speed_figure(cells, targets[0]) if targets and targets[0] != target else None
+    values = [cell.value for m in methods if (cell := cells.get(metric, m, target))]
+    ours = cells.get(metric, "kl", target)
+    figure, axes = subplots(1, 1, (6.0, 0.45 * len(methods) + 1.0))
+    axis = axes[0][0]
+    axis.barh(range(len(methods)), values, color=[COLOURS.get(m, "#888888") for m in methods], height=0.7)
+    for place, value in enumerate(values):
+        ratio = f"  ({times(value / ours.value)})" if ours else ""
+        axis.text(value * 1.15, place, f"{short(1e3 * value)} ms{ratio}", va="center", fontsize=9)
+    axis.set_xscale("log")
+    axis.set_xlim(min(values) / 2, max(values) * 40)
+    axis.set_yticks(range(len(methods)), methods)
+    axis.invert_yaxis()
+    axis.set_xlabel("seconds per 1,000 draws")
+    axis.spines[["top", "right"]].set_visible(False)
+    words = f"On {target}: medians, all compiled and warmed; in brackets the ratio to KL-NS."
+    return Figure("two_d_speed.svg", save(figure, "svg"), "Speed", words)

@@ -1,0 +1,80 @@
+"""One split of the data, with all that its rows share: target, mode, frame, held-out part."""
+
+import resource
+import sys
+from functools import cached_property
+
+from pushforward.base import Target
+from pushforward.frame import Frame, InFrame
+from reproduce.data import Covertype, Split, covertype, split, stand_in
+from reproduce.rivals import laplace
+from reproduce.studies.covertype.settings import Settings
+from reproduce.targets import BayesianLogisticRegression, BlockedLogistic, ExpandedLogistic, expand, in_blocks
+from reproduce.targets.logistic_mode import Peak
+
+COPIES = 8
+"""Copies of the training features that are alive at the same time, at worst, in single precision."""
+
+PROGRAM_GB = 1.0
+"""What the libraries and the compiled programs take, whatever the data."""
+
+
+class Case:
+    """A split, and what is computed once for it."""
+
+    def __init__(self, data: Covertype, target: str, number: int, settings: Settings):
+        """Split and scale."""
+        self.name, self.number, self.settings = target, number, settings
+        self.split: Split = split(data.features, data.labels, number)
+        self.target = BayesianLogisticRegression(
+            self.split.features, self.split.labels, bias=target == "covertype", name=target
+        )
+
+    @cached_property
+    def peak(self) -> Peak:
+        """Where the posterior's mass is, around which everything but the Laplace row is computed."""
+        return self.target.centre()
+
+    @cached_property
+    def centred(self) -> BayesianLogisticRegression:
+        """The target, computed around its mode."""
+        return self.target.centred(self.peak)
+
+    @cached_property
+    def blocked(self) -> BlockedLogistic:
+        """The same, laid out for passes over all rows at a few points: what NUTS runs on."""
+        return in_blocks(self.target, self.peak)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The Laplace frame."""
+        return laplace.frame(self.peak)
+
+    @cached_property
+    def expanded(self) -> ExpandedLogistic:
+        """The target expanded at its mode."""
+        return expand(self.target, self.peak)
+
+    def in_frame(self, target: Target) -> InFrame:
+        """Return a target as it looks in the Laplace frame."""
+        return InFrame(target, self.frame)
+
+
+def load(settings: Settings) -> Covertype:
+    """Return the data: Covertype, or made data if so asked; refuse if the memory will not do."""
+    if settings.stand_in_rows is not None:
+        return stand_in(settings.stand_in_rows)
+    data = covertype(settings.data)
+    needed = PROGRAM_GB + COPIES * data.features.nbytes / 1e9
+    if settings.memory_gb < needed:
+        raise ValueError(
+            f"`memory_gb` must be at least {needed:.1f} for {len(data.labels):,} rows; got "
+            f"{settings.memory_gb:g}. Try the study on fewer rows with the preset `smoke`."
+        )
+    return data
+
+
+def peak_memory_gb() -> float:
+    """Return the most memory this process has held."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9

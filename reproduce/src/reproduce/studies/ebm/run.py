@@ -1,0 +1,59 @@
+"""Run the study: stage after stage, each from its last checkpoint."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pushforward._cache import let_programs_go
+from reproduce import records
+from reproduce.data.images import images
+from reproduce.records import Header, Record
+from reproduce.studies.ebm.made import made_images
+from reproduce.studies.ebm.plan import plan
+from reproduce.studies.ebm.settings import STUDY, Settings
+from reproduce.studies.ebm.store import Store
+from reproduce.studies.ebm.work import Work
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    command: str = "pushforward study ebm",
+    observe: Callable[[str], None] = lambda words: None,
+) -> Path:
+    """Run the stages of `settings` and return the path of the records.
+
+    What a stage has done is in its checkpoint, so whatever was done before costs seconds, and a kill at any
+    moment costs a minute. Records are written by the stage that judges, all at once; rows of Langevin draws
+    that the folder holds records of are neither drawn nor judged again.
+    """
+    folder = Path(folder)
+    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    # Data first: a missing folder must not cost the checkpoints of an older run.
+    data = made_images(settings.made_images) if settings.made_images else images(settings.data)
+    if fresh:
+        store.clear()
+        path.unlink(missing_ok=True)
+    store.claim(settings)
+    held: list[Record] = []
+    if path.exists():
+        old, held = records.read(path)
+        if old.preset != settings.preset:
+            raise ValueError(
+                f"`folder` holds another preset in {path.name}. Choose another, or begin again with "
+                "`--fresh`."
+            )
+    for line in plan(settings, data.shape, data.classes):
+        observe(line)
+    work = Work(settings, data, store, observe, held)
+    for stage in settings.stages:
+        let_programs_go()
+        began = time.monotonic()
+        found = getattr(work, stage)()
+        observe(f"{stage}: done, {time.monotonic() - began:.0f} s")
+        if stage == "judge":
+            header = Header.of_this_machine(STUDY, settings.preset, settings.seed, command)
+            records.write(path, header, found)
+    return path

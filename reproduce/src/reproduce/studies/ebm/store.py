@@ -1,0 +1,64 @@
+"""What the study leaves beside its records: images for figures, checkpoints of stages."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from pushforward.arrays import read_npz
+from pushforward.files import BadFileError, write_atomically
+from reproduce.studies.ebm.settings import STUDY, Settings
+
+ARCHITECTURE = (
+    "preset", "seed", "max_steps", "made_images", "energy_steps", "teacher_images", "sigma_min", "sigma_max",
+    "classifier", "classifier_widths", "energy",
+    "energy_widths", "energy_middle", "residual_base", "mixing", "late_mixing", "late_from",
+    "teacher_evaluations", "generator", "latent", "generator_widths", "kinds",
+)  # fmt: skip
+"""What must be the same for a folder's checkpoints to be of use."""
+
+
+class Store:
+    """A folder of results: `ebm_draws.npz` for the report, and a hidden folder of checkpoints."""
+
+    def __init__(self, folder: Path):
+        """Open the store of a results folder."""
+        self.arrays_path = folder / f"{STUDY}_draws.npz"
+        self.pieces = folder / f".{STUDY}_samplers"
+
+    def clear(self) -> None:
+        """Forget everything: a new run begins."""
+        self.arrays_path.unlink(missing_ok=True)
+        shutil.rmtree(self.pieces, ignore_errors=True)
+
+    def claim(self, settings: Settings) -> None:
+        """Say whose checkpoints these are; those of other networks are refused."""
+        mine = json.loads(json.dumps({name: getattr(settings, name) for name in ARCHITECTURE}))
+        path = self.pieces / "settings.json"
+        if not path.exists():
+            self.pieces.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(mine).encode())
+            return
+        try:
+            theirs = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise BadFileError(f"{path} cannot be read. Begin again with `--fresh`.") from None
+        differ = [name for name in ARCHITECTURE if theirs.get(name) != mine[name]]
+        if differ:
+            name = differ[0]
+            raise ValueError(
+                f"{self.pieces} holds checkpoints of other settings: `{name}` was {theirs.get(name)!r} "
+                f"and is {mine[name]!r}. Choose another folder, or begin again with `--fresh`."
+            )
+
+    def add(self, arrays: dict[str, np.ndarray]) -> None:
+        """Add arrays, replacing those of the same name; the file is replaced once it is complete."""
+        self.arrays_path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.arrays_path.with_suffix(".part.npz")
+        np.savez_compressed(beside, **(self.arrays() | arrays))  # pyright: ignore[reportArgumentType]
+        beside.replace(self.arrays_path)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all arrays."""
+        return read_npz(self.arrays_path) if self.arrays_path.exists() else {}

@@ -1,0 +1,102 @@
+"""One target's judge: metrics of draws, each beside what exact or trusted draws score in the same way."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import ExactTarget, Target
+from pushforward.metrics import Protocol, floor
+from reproduce.records import Record
+from reproduce.studies.hard.cases import EXACT, case
+from reproduce.studies.hard.figures import Pool, asked, distance, units_of
+from reproduce.studies.hard.reference import reference_draws
+from reproduce.studies.hard.rows import record_of
+from reproduce.studies.hard.settings import Settings
+from reproduce.studies.row import Row
+from reproduce.studies.store import Store
+
+Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
+"""`draw(key, n)`: draws of a method."""
+
+
+class Judge:
+    """Scores draws on one target; floors are made once and kept."""
+
+    def __init__(self, name: str, settings: Settings, store: Store):
+        """Judge draws of the target of that name; trusted draws are made, or read if they are there."""
+        self.name, self.settings, self.case = name, settings, case(name)
+        self.target: Target = self.case.build()
+        if self.case.truth == EXACT:
+            assert isinstance(self.target, ExactTarget)
+            self.truth: ExactTarget = self.target
+            self._halves = (self.truth, self.truth)
+        else:
+            self.truth = Pool(self.target, reference_draws(name, settings, store)["draws"])
+            # Two choices from one pool share draws, and are nearer to each other than any others could be.
+            self._halves = self.truth.halves()
+        self._key = Row("floor", name, 0).key("floor")
+        units = None
+        if "units" in self.case.asks:
+            units = units_of(self.truth.sample(self._key, 20_000))
+        self._distances = distance(self.target, self.case.asks, units)
+        self._asked = asked(self.target, self.case.asks)
+        self._sampled = {*self._distances, "tv_distances"}
+        self._floors: dict[tuple[str, int], float] = {}
+
+    def scores(self, row: Row, draw: Draw, most: int | None = None) -> list[Record]:
+        """Return all metrics; `most` is how many draws the method has, where that is limited."""
+        s = self.settings
+        pair_n, many = s.pair_n, min(s.moment_n, most or s.moment_n)
+        if most is not None and most < pair_n:
+            # Powers of two, so that chains of any length share a few floors and their programs.
+            pair_n = 2 ** (most.bit_length() - 1)
+        found = [self._score(row, m, p, draw, pair_n, s.pairs) for m, p in self._distances.items()]
+        return found + [self._score(row, m, p, draw, many, 1) for m, p in self._asked.items()]
+
+    def _score(self, row: Row, metric: str, protocol: Protocol, draw: Draw, n: int, repeats: int) -> Record:
+        sampled, values = metric in self._sampled, []
+        truth = self._halves[1] if sampled else self.truth
+        if sampled and isinstance(truth, Pool):
+            n = min(n, len(truth.pool))
+        for key in jax.random.split(row.key(metric), repeats):
+            key_draws, key_metric = jax.random.split(key)
+            draws = draw(key_draws, n)
+            # A method that throws points to infinity has no figures: a result, and not a crash of the study.
+            finite = bool(jnp.all(jnp.isfinite(draws)))
+            values.append(float(protocol(key_metric, draws, truth)) if finite else float("nan"))
+        return self.record(
+            row, metric, np.array(values), n=n, floor=self._floor(metric, protocol, n, repeats)
+        )
+
+    def _floor(self, metric: str, protocol: Protocol, n: int, repeats: int) -> float:
+        if isinstance(self.truth, Pool):
+            # As many as there are; their errors fall with the root of it.
+            n = min(n, self.truth.pool.shape[0] // 2)
+        if (metric, n) not in self._floors:
+            # Figures of many draws hardly vary, and take long.
+            number = self.settings.floor_pairs if repeats > 1 else 2
+            self._floors[metric, n] = self._floor_of(metric, protocol, n, number)
+        return self._floors[metric, n]
+
+    def _floor_of(self, metric: str, protocol: Protocol, n: int, number: int) -> float:
+        if metric not in self._sampled:
+            return floor(self._key, protocol, self.truth, n, number).mean
+        one, other = self._halves
+        return floor(self._key, lambda key, draws, _: protocol(key, draws, other), one, n, number).mean
+
+    def record(
+        self,
+        row: Row,
+        metric: str,
+        values: np.ndarray | float | int,
+        *,
+        n: int | None = None,
+        floor: float | None = None,
+        spread: float | None = None,
+    ) -> Record:
+        """Return a record of the mean and the spread of `values`."""
+        return record_of(self.settings, row, metric, values, n=n, floor=floor, spread=spread)

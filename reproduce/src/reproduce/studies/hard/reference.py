@@ -1,0 +1,106 @@
+"""Trusted draws where nothing is exact: long NUTS for posteriors, replica exchange for many modes."""
+
+import time
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pushforward.base import Target
+from reproduce.records import Record
+from reproduce.studies.hard.cases import NUTS, Case, case
+from reproduce.studies.hard.rows import record_of
+from reproduce.studies.hard.settings import Settings
+from reproduce.studies.row import Row
+from reproduce.studies.store import Store
+
+PIECES = 10
+"""Replica exchange is run in so many calls of one program."""
+
+
+def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np.ndarray]:
+    """Return the trusted draws of a target (`draws`) and how they were made; kept ones if there are any.
+
+    They are kept under the settings that made them, so that no preset is judged by another's.
+    """
+    s = settings
+    found, started = case(name), time.monotonic()
+    thin = s.reference_nuts_thin if found.truth == NUTS else s.reference_thin
+    how = f"{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{thin}"
+    kept = store.arrays(f"reference-{name}-{how}")
+    if kept is None:
+        target = found.build()
+        chains = (_nuts if found.truth == NUTS else _tempering)(target, found, settings)
+        seconds = time.monotonic() - started
+        # Sweep by sweep, so that a cut of the set holds all chains.
+        flat = chains.reshape(-1, target.dim)[: s.reference_n]
+        kept = {"draws": flat.astype(np.float32), "seconds": np.array(seconds), **_diagnosed(chains, target)}
+        store.keep_arrays(f"reference-{name}-{how}", kept)
+    return kept
+
+
+def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
+    """Make the reference and record how far it can be trusted."""
+    kept = reference_draws(row.target, settings, store)
+    n = len(kept["draws"])
+    return [
+        record_of(settings, row, "rhat", float(kept["rhat"]), n=n),
+        record_of(settings, row, "ess", float(kept["ess"]), n=n),
+        record_of(settings, row, "reference_seconds", float(kept["seconds"])),
+    ]
+
+
+def _nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
+    from pushforward.mcmc import nuts
+
+    algorithm = nuts.algorithm(
+        target, num_chains=s.reference_chains, num_warmup=s.reference_warmup, initial_scale=found.start_scale
+    )
+    key_init, key_draws = jax.random.split(Row("reference", target.name, 0).key("chains"))
+    state = eqx.filter_jit(algorithm.init)(key_init)
+    whole = s.reference_n - s.reference_n % s.reference_chains
+    flat = np.asarray(algorithm.sample(key_draws, state, s.reference_nuts_thin * whole))
+    return flat.reshape(-1, s.reference_nuts_thin, s.reference_chains, target.dim)[:, -1]
+
+
+def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:
+    from pushforward.mcmc import tempering
+
+    chains = 2 * s.reference_chains
+    algorithm = tempering.algorithm(
+        target,
+        num_chains=chains,
+        num_warmup=s.reference_warmup * s.reference_thin,
+        initial_scale=found.start_scale,
+    )
+    key_init, key_run = jax.random.split(Row("reference", target.name, 0).key("replicas"))
+    state = eqx.filter_jit(algorithm.init)(key_init)
+    kept = -(-s.reference_n // chains)
+    piece, warmup = -(-kept // PIECES), s.reference_warmup
+    pieces = []
+    # The warm-up in pieces of the same size, so that one program serves both.
+    for number in range(-(-warmup // piece) + PIECES):
+        state, draws, _ = tempering.cold_positions(
+            algorithm, key_run, state, jnp.asarray(number * piece), piece, s.reference_thin
+        )
+        if number * piece >= warmup:
+            pieces.append(np.asarray(draws))
+    return np.concatenate(pieces)[:kept]
+
+
+def _diagnosed(chains: np.ndarray, target: Target) -> dict[str, np.ndarray]:
+    """Return the worst split R-hat and the fewest effective draws, of what symmetries leave alone."""
+    import arviz
+
+    if hasattr(target, "energy"):
+        # Coordinates of exchangeable particles say nothing: the energy and the largest distance do.
+        flat = chains.reshape(-1, target.dim)
+        energy = np.asarray(jax.jit(jax.vmap(target.energy))(jax.device_put(flat)))  # pyright: ignore
+        shown = np.stack([energy, np.abs(flat).max(axis=1)], axis=-1).reshape(*chains.shape[:2], 2)
+    else:
+        shown = chains
+    by_chain = np.swapaxes(shown, 0, 1).astype(np.float64)
+    rhat = [float(arviz.rhat(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
+    ess = [float(arviz.ess(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
+    return {"rhat": np.array(np.nanmax(rhat)), "ess": np.array(np.nanmin(ess))}

@@ -1,0 +1,111 @@
+"""How large the study is: seconds, or some hours on two cores."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from pushforward.checks import check_choice, check_count, check_duration, check_positive
+from reproduce.studies.hard.cases import CASES, NAMES, RANDOM
+
+STUDY = "hard"
+RIVALS = ("nuts", "flow")
+"""Stopped at the seconds that the default took on the same target with the same seed."""
+
+METHODS = ("reference", "default", "smc", "mixture", *RIVALS, "steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What runs, how often, and on how many draws each figure stands.
+
+    **Rows.** `targets`, `methods`, `seeds` (the random family and the references have one); `budget`: what a
+    fit may take; `max_steps` cuts every training short, to try a preset out.
+
+    **Judging.** `pair_n` draws a side for two-sample distances, over `pairs` pairs, floors over
+    `floor_pairs`; `moment_n` draws for moments, quantiles, modes and marginals; `evidence_n` for `log Z`;
+    `speed_n` for draws a second.
+
+    **Rivals.** `nuts_chains`, `nuts_warmup` and `nuts_piece` steps at a time until the time is over (but no
+    more than `most_rival_seconds`); the flow's sizes.
+
+    **References.** `reference_n` draws: of `reference_chains` of NUTS after `reference_warmup` steps, every
+    `reference_nuts_thin` steps; or of replica exchange, every `reference_thin` steps.
+
+    **Cost of a step.** `step_dims` dimensions of a Gaussian, `step_count` steps in each.
+    """
+
+    preset: str
+    targets: tuple[str, ...] = (*CASES, *RANDOM)
+    methods: tuple[str, ...] = METHODS
+    seeds: int = 3
+    budget: str = "5m"
+    max_steps: int | None = None
+
+    pair_n: int = 10_000
+    pairs: int = 20
+    floor_pairs: int = 20
+    moment_n: int = 100_000
+    evidence_n: int = 4096
+    speed_n: int = 100_000
+
+    nuts_chains: int = 4
+    nuts_warmup: int = 300
+    nuts_piece: int = 50
+    most_rival_seconds: float = 300.0
+    flow_batch_size: int = 512
+    flow_learning_rate: float = 1e-3
+    flow_width: int = 64
+
+    reference_n: int = 40_000
+    reference_chains: int = 8
+    reference_warmup: int = 500
+    reference_thin: int = 10
+    reference_nuts_thin: int = 4
+
+    step_dims: tuple[int, ...] = (10, 32, 100, 316, 1000)
+    step_count: int = 80
+
+    def __post_init__(self):
+        for name in self.targets:
+            check_choice(name, "targets", NAMES)
+        for name in self.methods:
+            check_choice(name, "methods", METHODS)
+        for field in dataclasses.fields(self):
+            if field.type is int:
+                check_count(getattr(self, field.name), field.name)
+        for name in ("pairs", "floor_pairs", "step_count"):
+            # A spread needs two.
+            check_count(getattr(self, name), name, at_least=2)
+        for name in ("most_rival_seconds", "flow_learning_rate"):
+            check_positive(getattr(self, name), name)
+        for dim in self.step_dims:
+            check_count(dim, "step_dims", at_least=2)
+        check_duration(self.budget, "budget")
+        if self.max_steps is not None:
+            check_count(self.max_steps, "max_steps")
+        if self.reference_chains % 2 or self.reference_n % (2 * self.reference_chains):
+            raise ValueError(
+                "`reference_n` must be a multiple of twice `reference_chains`, an even number: half of the "
+                f"chains are held against the others; got {self.reference_n}, {self.reference_chains}."
+            )
+        if self.reference_n < 2 * self.pair_n:
+            raise ValueError(
+                f"`reference_n` must be at least twice `pair_n`, {self.pair_n}, so that a floor compares "
+                f"different draws; got {self.reference_n}."
+            )
+
+    def replace(self, **changes) -> "Settings":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+PRESETS: dict[str, Settings] = {
+    "smoke": Settings(
+        preset="smoke", targets=("gmm40", "many_well_32", "dw4", "random_01"), seeds=1, max_steps=4,
+        pair_n=128, pairs=2, floor_pairs=2, moment_n=1024, evidence_n=64, speed_n=2048, nuts_warmup=8,
+        nuts_piece=4, nuts_chains=2, most_rival_seconds=2.0, flow_batch_size=16, flow_width=8,
+        reference_n=256, reference_chains=4, reference_warmup=10, reference_thin=1, reference_nuts_thin=1,
+        step_dims=(2, 4), step_count=4,
+    ),
+    "cpu": Settings(preset="cpu"),
+}  # fmt: skip
+"""`smoke` takes a minute or two; `cpu` some five hours on two cores."""

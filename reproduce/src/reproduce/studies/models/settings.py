@@ -1,0 +1,73 @@
+"""How large the study is."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from pushforward.checks import check_choice, check_count
+from pushforward.trust import CheckSettings
+from reproduce.studies.models.cases import CASES, FRONTS, REFERENCE
+
+STUDY = "models"
+METHODS = (REFERENCE, *FRONTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What runs, how often, and what it is held against.
+
+    **Rows.** `targets` (models), `methods` (the reference and the front ends), `seeds` fits of each;
+    `max_steps` cuts every training short, to try a preset out.
+
+    **Reference.** NumPyro's NUTS: `chains` of `length` draws after `warmup`.
+
+    **Judging.** `num_draws` of each sampler for means and standard deviations; `check` as a user runs it.
+    """
+
+    preset: str
+    targets: tuple[str, ...] = tuple(CASES)
+    methods: tuple[str, ...] = METHODS
+    seeds: int = 2
+    max_steps: int | None = None
+
+    chains: int = 4
+    warmup: int = 1000
+    length: int = 5000
+
+    num_draws: int = 100_000
+    check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
+
+    def __post_init__(self):
+        for name in self.targets:
+            check_choice(name, "targets", CASES)
+        for name in self.methods:
+            check_choice(name, "methods", METHODS)
+        for name in ("seeds", "warmup"):
+            check_count(getattr(self, name), name)
+        # R-hat needs two chains, and both it and the effective sample size a few draws of each.
+        check_count(self.chains, "chains", at_least=2)
+        check_count(self.length, "length", at_least=8)
+        check_count(self.num_draws, "num_draws", at_least=100)
+        if self.max_steps is not None:
+            check_count(self.max_steps, "max_steps")
+
+    def replace(self, **changes) -> "Settings":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+
+PRESETS = {
+    "smoke": Settings(
+        preset="smoke",
+        targets=("eight_schools_non_centred",),
+        methods=(REFERENCE, "numpyro", "plain"),
+        seeds=1,
+        max_steps=4,
+        chains=2,
+        warmup=100,
+        length=100,
+        num_draws=2000,
+        check=CheckSettings(num_draws=1000, ksd_draws=200, num_bootstraps=199, num_chains=400, chain_steps=4),
+    ),
+    "cpu": Settings(preset="cpu"),
+}
+"""`smoke` takes a minute; `cpu` about an hour on one core."""

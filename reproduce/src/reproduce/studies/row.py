@@ -1,0 +1,37 @@
+"""A row of a study: what is run, recorded and resumed as a whole."""
+
+import zlib
+from typing import NamedTuple
+
+import jax
+from jaxtyping import Array, Key
+
+from reproduce.records import Record
+
+DONE = "row_seconds"
+"""The last record of a row, so that a row without it was cut short."""
+
+
+class Row(NamedTuple):
+    """One method on one target with one seed: of training, of a census, or of a split of the data."""
+
+    method: str
+    target: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target} {self.seed}"
+
+    def key(self, purpose: str) -> Key[Array, ""]:
+        """Return a key of this row's own, the same in every run."""
+        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(f"{self}/{purpose}".encode()))
+
+
+def row_of(record: Record) -> Row:
+    """Return the row that a record came from, where records are told by their method."""
+    return Row(record.method, record.target, record.seed or 0)
+
+
+def finished(records: list[Record]) -> set[Row]:
+    """Return the rows that were recorded to their end."""
+    return {row_of(record) for record in records if record.metric == DONE}

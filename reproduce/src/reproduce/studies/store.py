@@ -1,0 +1,56 @@
+"""What a study keeps beside its records: fitted samplers and reference draws, in a hidden folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pushforward import files
+from pushforward.arrays import read_npz
+from pushforward.sampler import Sampler, load
+from reproduce.studies.row import Row
+
+
+class Store:
+    """`.STUDY_samplers` in a folder of results: nothing in it is published, all of it can be made again."""
+
+    def __init__(self, folder: Path, study: str):
+        """Open the store of a study in a results folder."""
+        self.folder = folder / f".{study}_samplers"
+
+    def clear(self) -> None:
+        """Forget the samplers: a new file of records begins. References stay: no fit has touched them."""
+        for path in self.folder.glob("*.pf"):
+            path.unlink()
+
+    def keep(self, row: Row, steps: int | None, sampler: Sampler, told: dict[str, Any]) -> None:
+        """Keep a fitted sampler, for its rivals and after an interruption, and what is told of its fit."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        about = json.dumps({**sampler.about, **told, "study_steps": steps})
+        kept = Sampler(sampler.latent, sampler.network, sampler.frame, about, sampler.parameters)
+        kept.save(self._path(row))
+
+    def sampler(self, row: Row, steps: int | None) -> Sampler | None:
+        """Return the kept sampler of a row, if one can be read that was trained for so many steps."""
+        try:
+            kept = load(self._path(row))
+        except (OSError, files.BadFileError):
+            return None
+        return kept if kept.about.get("study_steps", 0) == steps else None
+
+    def keep_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        """Keep arrays under a name that says how they were made."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{name}.npz"
+        beside = path.with_suffix(".part.npz")
+        np.savez(beside, **arrays)  # pyright: ignore[reportArgumentType]
+        beside.replace(path)
+
+    def arrays(self, name: str) -> dict[str, np.ndarray] | None:
+        """Return the arrays of that name, if they are there."""
+        path = self.folder / f"{name}.npz"
+        return read_npz(path) if path.exists() else None
+
+    def _path(self, row: Row) -> Path:
+        return self.folder / f"{row.method}-{row.target}-{row.seed}.pf"

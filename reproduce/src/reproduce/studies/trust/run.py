@@ -1,0 +1,110 @@
+"""Check, count, record; rows already recorded are skipped."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from pushforward.trust import Census, Report, check
+from pushforward.trust.line import BAD, CAUTION
+from pushforward.trust.verdict import TRUST
+from reproduce import records
+from reproduce.records import Header, Record
+from reproduce.studies.resuming import begin
+from reproduce.studies.row import DONE, Row
+from reproduce.studies.trust.cases import CASES
+from reproduce.studies.trust.defects import DEFECTS, EXACT, sampler
+from reproduce.studies.trust.settings import STUDY, Settings
+
+
+def rows(settings: Settings) -> list[Row]:
+    """Return all rows, target by target, so that what was compiled for one serves all its rows."""
+    found = []
+    for target in CASES:
+        if target in settings.exact_targets:
+            found += [Row(EXACT, target, block) for block in range(settings.blocks)]
+        found += [Row(method, target, 0) for method, (_, targets) in DEFECTS.items() if target in targets]
+    return [row for row in found if row.method in settings.methods and row.target in settings.targets]
+
+
+def plan(settings: Settings) -> list[str]:
+    """Return the rows for a reader."""
+    return [f"{row}: {_replicates(row, settings)} checks" for row in rows(settings)]
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    fresh: bool = False,
+    command: str = "pushforward study trust",
+    observe: Callable[[str], None] = lambda words: None,
+) -> Path:
+    """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
+    path = Path(folder) / f"{STUDY}.jsonl"
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
+    done = begin(path, header, fresh=fresh)
+    for row in [row for row in rows(settings) if row not in done]:
+        started = time.monotonic()
+        found = _row(row, settings)
+        seconds = time.monotonic() - started
+        records.append(path, [*found, _record(row, settings, DONE, seconds, repeats=1)])
+        observe(f"{row}: {_summary(found)}, {seconds:.0f} s")
+    return path
+
+
+def _replicates(row: Row, settings: Settings) -> int:
+    return settings.replicates if row.method == EXACT else settings.power_replicates
+
+
+def _row(row: Row, settings: Settings) -> list[Record]:
+    """Take a census, check the replicates against it, and count verdicts and flagged lines."""
+    target, asked = CASES[row.target](), settings.settings_of_check
+    started = time.monotonic()
+    census = Census.take(row.key("census"), target, asked)
+    census_seconds = time.monotonic() - started
+    draw = eqx.filter_jit(sampler(row.method, target))
+    keys = jax.random.split(row.key("checks"), _replicates(row, settings))
+    reports = [check(each, draw, target, census=census, settings=asked) for each in keys]
+
+    def share(metric: str, values: list[bool]) -> Record:
+        return _record(row, settings, metric, float(np.mean(values)), repeats=len(values))
+
+    found = [
+        share("not_trusted", [report.verdict != TRUST for report in reports]),
+        share("not_trusted_at_all", [report.verdict == BAD for report in reports]),
+    ]
+    for name in dict.fromkeys(line.name for report in reports for line in report.lines):
+        found.append(share(f"flagged: {name}", [_flagged(report, name) for report in reports]))
+    found.append(_record(row, settings, "census_seconds", census_seconds, repeats=1))
+    # The first check compiles, as a user's does; the others tell what the arithmetic costs.
+    found.append(_record(row, settings, "first_check_seconds", reports[0].seconds, repeats=1))
+    later = [report.seconds for report in reports[1:]] or [reports[0].seconds]
+    found.append(_record(row, settings, "check_seconds", float(np.median(later)), repeats=len(later)))
+    return found
+
+
+def _flagged(report: Report, name: str) -> bool:
+    return any(
+        line.name == name and level in (CAUTION, BAD)
+        for line, level in zip(report.lines, report.levels, strict=True)
+    )
+
+
+def _record(row: Row, settings: Settings, metric: str, value: float, *, repeats: int) -> Record:
+    n = settings.check.num_draws
+    return Record(
+        STUDY, settings.preset, row.method, row.target, metric, value, n=n, repeats=repeats, seed=row.seed
+    )
+
+
+def _summary(found: list[Record]) -> str:
+    lines = [
+        f"{r.metric.removeprefix('flagged: ')} {r.value:.0%}"
+        for r in found
+        if "flagged" in r.metric and r.value
+    ]
+    return f"not trusted {found[0].value:.0%} of {found[0].repeats} ({', '.join(lines) or 'no line'})"

@@ -1,0 +1,117 @@
+"""Rows around the default sampler: itself, its teacher, and its draws made better than independent."""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.draws import thin
+from reproduce.records import Record
+from reproduce.studies.row import Row
+from reproduce.studies.two_d.judge import Draw, Judge
+from reproduce.studies.two_d.recipes import recipe
+from reproduce.studies.two_d.store import Store
+from reproduce.studies.two_d.trained import one_shot_row, sampler_of
+from reproduce.studies.two_d.watch import lesson_of, watch
+
+
+def default_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """`fit` asked for nothing; on the first seed its training is watched once more, for a figure."""
+    found = one_shot_row(row, judge, store)
+    if row.seed == 0:
+        curve = watch(row.target, 0, recipe(row.method, judge.settings), judge.settings).curve
+        store.add({f"curve/{row.method}/{row.target}": curve})
+    return found
+
+
+def teacher_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Judge the teacher's particles, or the mixture of normals fitted to them: no network in either."""
+    lesson, seconds = lesson_of(row.target, row.seed)
+    frame = jax.jit(jax.vmap(lesson.frame))
+
+    def from_mixture(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return frame(lesson.mixture.sample(key, n))
+
+    draw = from_pool(frame(lesson.draws)) if row.method == "smc" else from_mixture
+    if row.seed == 0:
+        store.add_draws(row, draw)
+    return [
+        judge.paper_ksd(row, draw),
+        *judge.scores(row, draw),
+        judge.record(row, "train_seconds", seconds),
+    ]
+
+
+def from_pool(pool: Float[Array, "m dim"]) -> Draw:
+    """Return `draw(key, n)`: a random choice from a fixed set, without repeats."""
+
+    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return pool[jax.random.permutation(key, pool.shape[0])[:n]]
+
+    return draw
+
+
+def thin_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Judge a few draws thinned out of a large one-shot pool."""
+    sampler, seconds = sampler_of(row._replace(method="default"), judge, store)
+    s = judge.settings
+
+    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return thin(sampler.sample(key, s.pool_n), judge.target, n)
+
+    if row.seed == 0:
+        store.add_draws(row, draw, s.thin_n)
+    metrics = ("sliced_w2", *(("mode_weight_error",) if row.target == "mog2" else ()))
+    return [
+        judge.score(row, "ksd_imq_v", draw, s.thin_n, s.chain_repeats),
+        *(judge.score(row, metric, draw, s.thin_n, s.pairs) for metric in metrics),
+        judge.record(row, "train_seconds", seconds),
+    ]
+
+
+def sobol_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Means and second moments from scrambled Sobol latents, against those from independent ones."""
+    sampler, seconds = sampler_of(row._replace(method="default"), judge, store)
+    s = judge.settings
+    keys = jax.random.split(row.key("randomisations"), s.sobol_repeats)
+    truth, scale = _moments_and_scales(judge)
+    errors = {
+        latents: np.array([
+            (_moments(sampler.sample(key, s.sobol_n, latents=latents)) - truth) / scale for key in keys
+        ])
+        for latents in ("sobol", "iid")
+    }  # fmt: skip
+    dim = judge.target.dim
+    parts = {"rmse_mean": slice(dim), "rmse_second": slice(dim, None)}
+    return [
+        judge.score(row, "ksd_imq_v", lambda k, n: sampler.sample(k, n, latents="sobol"), s.ksd_n, s.pairs),
+        *(_rmse(row, judge, m, errors["sobol"][:, p], errors["iid"][:, p]) for m, p in parts.items()),
+        judge.record(row, "train_seconds", seconds),
+    ]
+
+
+def _rmse(row: Row, judge: Judge, metric: str, sobol: np.ndarray, iid: np.ndarray) -> Record:
+    """Root mean square errors against the truth; the spread is what is left without the sampler's bias."""
+    s = judge.settings
+    return Record(
+        "two_d", s.preset, row.method, row.target, metric, value=float(np.sqrt(np.mean(sobol**2))),
+        spread=float(np.sqrt(np.mean(sobol.var(axis=0, ddof=1)))), n=s.sobol_n, repeats=s.sobol_repeats,
+        seed=row.seed, floor=float(np.sqrt(np.mean(iid**2))),
+    )  # fmt: skip
+
+
+def _moments(draws: Float[Array, "n dim"]) -> np.ndarray:
+    """Return the mean and all products of two coordinates, in double precision."""
+    x = np.asarray(draws, np.float64)
+    i, j = np.triu_indices(x.shape[1])
+    return np.concatenate([x.mean(0), (x[:, i] * x[:, j]).mean(0)])
+
+
+def _moments_and_scales(judge: Judge) -> tuple[np.ndarray, np.ndarray]:
+    """Return the true moments, and their units: standard deviations, and products of two of them."""
+    assert judge.target.mean is not None
+    assert judge.target.covariance is not None
+    mean, cov = (np.asarray(a, np.float64) for a in (judge.target.mean, judge.target.covariance))
+    i, j = np.triu_indices(len(mean))
+    sd = np.sqrt(np.diag(cov))
+    truth = np.concatenate([mean, cov[i, j] + mean[i] * mean[j]])
+    return truth, np.concatenate([sd, sd[i] * sd[j]])

@@ -1,0 +1,119 @@
+"""One target's judge: metrics of draws, each beside what exact draws score under the same protocol."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import ExactTarget
+from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
+from pushforward.metrics.two_sample import in_asinh, sliced_w2
+from pushforward.targets import get
+from reproduce.records import Record
+from reproduce.studies.row import Row
+from reproduce.studies.two_d.settings import PUBLISHED, STUDY, Settings
+
+Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
+"""`draw(key, n)`: fresh draws of a method."""
+
+
+def _funnel_coordinates(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    """Take the wide coordinate by its magnitude, the neck as it is: tails count, and do not rule."""
+    return jnp.concatenate([in_asinh(x[:, :1], 1.0, 1.0), x[:, 1:]], axis=1)
+
+
+ASINH = eqx.Partial(against_exact, distance=sliced_w2, transform=_funnel_coordinates)
+
+
+class Judge:
+    """Scores draws on one target; floors are made once and kept."""
+
+    def __init__(self, name: str, settings: Settings):
+        """Judge draws of the target of that name."""
+        target = get(name)
+        assert isinstance(target, ExactTarget)
+        self.name, self.target, self.settings = name, target, settings
+        # The Funnel's W2 is decided by its few widest draws: only many pairs have a mean.
+        self._heavy = 3 if name == "funnel" else 1
+        self._floors: dict[tuple[str, int], float] = {}
+        self._key = Row("floor", name, 0).key("floor")
+
+    def record(
+        self,
+        row: Row,
+        metric: str,
+        values: np.ndarray | float | int,
+        *,
+        n: int | None = None,
+        floor: float | None = None,
+    ) -> Record:
+        """Return a record of the mean and the spread of `values`."""
+        values = np.atleast_1d(np.asarray(values, float))
+        return Record(
+            STUDY, self.settings.preset, row.method, self.name, metric, value=float(values.mean()),
+            spread=float(values.std(ddof=1)) if values.size > 1 else None, n=n,
+            repeats=values.size, seed=row.seed, floor=floor,
+        )  # fmt: skip
+
+    def score(self, row: Row, metric: str, draw: Draw, n: int, repeats: int) -> Record:
+        """Return a metric of `n` draws, over repeats with fresh draws and fresh references."""
+        judge = self.protocol(metric)
+        values = []
+        for key in jax.random.split(row.key(metric), repeats):
+            key_draws, key_metric = jax.random.split(key)
+            values.append(_value(judge, key_metric, draw(key_draws, n), self.target))
+        return self.record(row, metric, np.array(values), n=n, floor=self.floor(metric, n))
+
+    def scores(self, row: Row, draw: Draw, *, pair_n: int | None = None) -> list[Record]:
+        """Return all metrics but the paper's KSD; `pair_n` where there are fewer draws than asked for."""
+        s, pairs = self.settings, self.settings.pairs
+        pair_n = pair_n or s.pair_n
+        found = [self.score(row, m, draw, min(s.u_n, pair_n), pairs) for m in ("ksd_imq_u", "ksd_rbf_u")]
+        if self.name == PUBLISHED:
+            # No sampler of its score exists, so there is no truth to be near to.
+            return found
+        found.append(self.score(row, "sliced_w2", draw, pair_n, self._heavy * pairs))
+        found.append(self.score(row, "mmd", draw, min(s.mmd_n, pair_n), pairs))
+        if self.name == "funnel":
+            found.append(self.score(row, "sliced_w2_asinh", draw, pair_n, pairs))
+        if self.name == "mog2":
+            found.append(self.score(row, "mode_weight_error", draw, pair_n, pairs))
+        return found
+
+    def paper_ksd(self, row: Row, draw: Draw, repeats: int | None = None) -> Record:
+        """Return the paper's KSD of a fixed sampler."""
+        return self.score(row, "ksd_imq_v", draw, self.settings.ksd_n, repeats or self.settings.ksd_repeats)
+
+    def protocol(self, metric: str) -> Protocol:
+        """Return the protocol of that name."""
+        return ASINH if metric == "sliced_w2_asinh" else PROTOCOLS[metric]
+
+    def floor(self, metric: str, n: int) -> float:
+        """Return what exact draws score on average."""
+        s = self.settings
+        if (metric, n) not in self._floors:
+            many = {"ksd_imq_v": 5 * s.ksd_repeats, "sliced_w2": self._heavy * s.floor_pairs}
+            repeats = many.get(metric, s.floor_pairs)
+            self._floors[metric, n] = floor(self._key, self.protocol(metric), self.target, n, repeats).mean
+        return self._floors[metric, n]
+
+    def selection_floor(self) -> float:
+        """Return what exact draws score when the best of all checkpoints is reported."""
+        s, place = self.settings, ("selection", self.settings.ksd_n)
+        if place not in self._floors:
+            found = floor_of_selection(
+                self._key, "ksd_imq_v", self.target, s.ksd_n, s.checkpoint_repeats, s.checkpoints
+            )
+            self._floors[place] = found.mean
+        return self._floors[place]
+
+
+def _value(judge: Protocol, key: Key[Array, ""], draws: Float[Array, "n dim"], target: ExactTarget) -> float:
+    # A method that throws points to infinity has no distance: that is a result, not a crash of the study.
+    if not bool(jnp.all(jnp.isfinite(draws))):
+        return float("nan")
+    return float(judge(key, draws, target))

@@ -1,0 +1,50 @@
+"""What a preset would do: its rows, and the exact sizes of its networks, without training any."""
+
+from collections import Counter
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+from pushforward.training.assemble import build_parts
+
+from pushforward.latents import NormalMixture
+from pushforward.targets import get
+from reproduce.studies.two_d.recipes import recipe
+from reproduce.studies.two_d.rows import rows
+from reproduce.studies.two_d.settings import NEURAL, PAPERS, PLAIN, Settings
+
+
+def plan(settings: Settings) -> list[str]:
+    """Return lines for a reader: rows, then parameters of every network."""
+    todo = rows(settings)
+    counts = Counter(row.method for row in todo)
+    lines = [f"{len(todo)} rows on {len({row.target for row in todo})} targets"]
+    lines += [f"{method}: {number} rows" for method, number in counts.items()]
+    trained = [m for m in ("default", *PAPERS, *NEURAL, *PLAIN) if m in settings.methods]
+    for method in trained:
+        sampler, score = parameters(method, settings)
+        words = f"{method}: {sampler:,} parameters in the sampler"
+        lines.append(words + (f", {score:,} in the score net" if score else ""))
+    return lines
+
+
+def parameters(method: str, settings: Settings) -> tuple[int, int]:
+    """Return the exact parameter counts of a method's sampler and score net."""
+    target = get("gaussian")
+    if method == "flow":
+        from reproduce.rivals import flow
+
+        return size_of(flow.algorithm(target, width=settings.flow_width).init(jax.random.key(0)).trained), 0
+    # Shapes alone matter here, so that any mixture and any draws will do.
+    mixture = NormalMixture(jnp.ones(1), jnp.zeros((1, 2)), jnp.eye(2)[None])
+    parts = build_parts(
+        jax.random.key(0), target, recipe(method, settings), mixture=mixture, draws=jnp.zeros((2, 2))
+    )
+    # A score that corrects a mixture holds the mixture too; what is trained is its net.
+    return size_of(parts.network), size_of(getattr(parts.score_net, "net", parts.score_net))
+
+
+def size_of(tree: PyTree) -> int:
+    """Return how many numbers a tree of arrays holds."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))

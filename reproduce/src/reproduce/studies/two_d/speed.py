@@ -1,0 +1,100 @@
+"""Table 2: seconds per 1,000 draws, every method compiled and warmed, interleaved in one run."""
+
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward.draws import thin
+from pushforward.sampler import Sampler
+from reproduce.records import Record
+from reproduce.studies.row import Row
+from reproduce.studies.two_d.baselines import algorithm_of
+from reproduce.studies.two_d.judge import Judge
+from reproduce.studies.two_d.settings import CHAINS, STUDY
+from reproduce.studies.two_d.store import Store
+from reproduce.studies.two_d.trained import chain_draws, sampler_of, train_flow
+
+Call = Callable[[Key[Array, ""]], Array]
+
+
+MANY_SHARE = 3
+"""A million draws are timed in a third of the repeats: each is a thousand batches, and as steady."""
+
+
+def speed_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Time every method on one target."""
+    s = judge.settings
+    kept = {name: sampler_of(row._replace(method=name), judge, store) for name in ("kl", "default")}
+    samplers = {name: sampler for name, (sampler, _) in kept.items()}
+    calls = _calls(row, judge, samplers)
+    repeats = {name: s.slow_repeats if name == "svgd" else s.speed_repeats for name in calls}
+    seconds = _interleaved(row.key("speed"), calls, repeats)
+    many = {name: _sampling(sampler, s.many_n) for name, sampler in samplers.items()}
+    few = dict.fromkeys(many, max(2, s.speed_repeats // MANY_SHARE))
+    seconds_many = _interleaved(row.key("many"), many, few)
+
+    found = []
+    for name, times in seconds.items():
+        found.append(_timing(row, judge, name, "seconds_per_1k_draws", times * 1000 / s.speed_n, s.speed_n))
+        found.append(_figure(row, judge, name, "ratio_to_kl", np.median(times) / np.median(seconds["kl"])))
+    for name, times in seconds_many.items():
+        found.append(_timing(row, judge, name, "seconds_per_1m_draws", times * 1e6 / s.many_n, s.many_n))
+    for name in CHAINS:
+        saved = (np.median(seconds[name]) - np.median(seconds["kl"])) / s.speed_n
+        # Where a peer is as fast as the sampler, training never pays: no finite number.
+        draws = kept["kl"][1] / saved if saved > 0 else float("nan")
+        found.append(_figure(row, judge, name, "break_even", draws))
+    return found
+
+
+def _calls(row: Row, judge: Judge, samplers: dict[str, Sampler]) -> dict[str, Call]:
+    """Return for each method one call that makes `speed_n` draws."""
+    s = judge.settings
+    calls: dict[str, Call] = {}
+    for method in CHAINS:
+        draw = chain_draws(algorithm_of(method, judge, s.speed_n), s.chain_steps)
+        calls[method] = eqx.Partial(draw, n=s.speed_n)
+    # How long the flow was trained changes its weights, not its arithmetic.
+    algorithm, state, _ = train_flow(row, s.replace(max_steps=2), judge)
+    calls["flow"] = lambda key: algorithm.sample(key, state, s.speed_n)
+    calls |= {name: _sampling(sampler, s.speed_n) for name, sampler in samplers.items()}
+    pool = _sampling(samplers["default"], s.pool_n)
+    calls["default-thin"] = lambda key: thin(pool(key), judge.target, s.speed_n)
+    return calls
+
+
+def _sampling(sampler: Sampler, n: int) -> Call:
+    return lambda key: sampler.sample(key, n)
+
+
+def _interleaved(
+    key: Key[Array, ""], calls: dict[str, Call], repeats: dict[str, int]
+) -> dict[str, np.ndarray]:
+    """Return the seconds of every call: one of each per round, so that a busy spell hits all of them."""
+    for call in calls.values():
+        call(key).block_until_ready()
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for each in jax.random.split(key, max(repeats.values())):
+        for name, call in calls.items():
+            if len(times[name]) < repeats[name]:
+                started = time.perf_counter()
+                call(each).block_until_ready()
+                times[name].append(time.perf_counter() - started)
+    return {name: np.array(values) for name, values in times.items()}
+
+
+def _timing(row: Row, judge: Judge, method: str, metric: str, times: np.ndarray, n: int) -> Record:
+    """Record a median, with half the distance between the quartiles as its spread: clocks have outliers."""
+    low, high = np.quantile(times, [0.25, 0.75])
+    return Record(
+        STUDY, judge.settings.preset, method, row.target, metric, value=float(np.median(times)),
+        spread=float(high - low) / 2, n=n, repeats=times.size, seed=row.seed,
+    )  # fmt: skip
+
+
+def _figure(row: Row, judge: Judge, method: str, metric: str, value: float) -> Record:
+    return Record(STUDY, judge.settings.preset, method, row.target, metric, value=float(value), seed=row.seed)

@@ -1,0 +1,30 @@
+"""The paper's further targets, and those of the studies: more modes, more dimensions, data."""
+
+from reproduce.targets.family import RandomTarget as RandomTarget
+from reproduce.targets.family import random_target as random_target
+from reproduce.targets.image_energy import ImageEnergy as ImageEnergy
+from reproduce.targets.lattice import Phi4 as Phi4
+from reproduce.targets.lattice import phi4 as phi4
+from reproduce.targets.logistic import BayesianLogisticRegression as BayesianLogisticRegression
+from reproduce.targets.logistic_blocks import BlockedLogistic as BlockedLogistic
+from reproduce.targets.logistic_blocks import in_blocks as in_blocks
+from reproduce.targets.logistic_expansion import ExpandedLogistic as ExpandedLogistic
+from reproduce.targets.logistic_expansion import expand as expand
+from reproduce.targets.particles import DoubleWellParticles as DoubleWellParticles
+from reproduce.targets.particles import LennardJones as LennardJones
+from reproduce.targets.particles import dw4 as dw4
+from reproduce.targets.particles import lj13 as lj13
+from reproduce.targets.rezende import Ribbon as Ribbon
+from reproduce.targets.rezende import SplitRing as SplitRing
+from reproduce.targets.rezende import rezende1 as rezende1
+from reproduce.targets.rezende import rezende2 as rezende2
+from reproduce.targets.rezende import rezende3 as rezende3
+from reproduce.targets.rezende import rezende4 as rezende4
+from reproduce.targets.tables import NormalLogistic as NormalLogistic
+from reproduce.targets.tables import breast_cancer as breast_cancer
+from reproduce.targets.tables import breast_cancer_hierarchical as breast_cancer_hierarchical
+from reproduce.targets.tables import breast_cancer_quadratic as breast_cancer_quadratic
+from reproduce.targets.tables import digits_3_8 as digits_3_8
+from reproduce.targets.wells import ManyWell as ManyWell
+from reproduce.targets.wells import double_well as double_well
+from reproduce.targets.wells import many_well as many_well

@@ -1,0 +1,157 @@
+"""Bayesian logistic regression with a hierarchical prior: somebody's real posterior, of any size."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from numpy.typing import ArrayLike
+
+from pushforward.base import Target
+from pushforward.checks import check_count, check_positive
+from pushforward.parameters import Parameter, Parameters
+from reproduce.targets.logistic_data import check_features, check_labels, chunk_rows, in_chunks
+from reproduce.targets.logistic_mode import Peak, find_centre, find_peak
+from reproduce.targets.logistic_sums import log_likelihood
+
+
+class BayesianLogisticRegression(Target):
+    """Labels `y = +-1` given features `f`, weights `w` and their precision `alpha = exp(t)`, `x = (w, t)`.
+
+        y_i ~ sigmoid(y_i f_i . w),   w | alpha ~ N(0, 1/alpha),   alpha ~ Gamma(shape, rate)
+
+        log q(w, t) = sum_i log sigmoid(y_i f_i . w) - alpha/2 |w|^2 + d/2 t + shape t - rate alpha
+
+    up to a constant (facts 6.1); the last `t` of `shape t` is the Jacobian of `alpha = exp(t)`. The
+    coordinates are the weights in the order of the features, the bias if there is one, then `t`.
+
+    The rows are arrays of the module, never constants of a compiled program. A score passes over them in
+    chunks, so that memory is bounded however many rows and however many points there are.
+    """
+
+    rows: Float[Array, "chunks size weights"]
+    """Features times label, a one appended for the bias; rows of zeros fill the last chunk."""
+    margins: Float[Array, "chunks size"]
+    origin: Float[Array, " weights"]
+    slope: Float[Array, " weights"] | None
+    """Set by `centred`: the gradient of the log likelihood at `origin`."""
+    num_rows: int = eqx.field(static=True)
+    shape: float = eqx.field(static=True)
+    rate: float = eqx.field(static=True)
+    bias: bool = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        labels: ArrayLike,
+        *,
+        bias: bool = True,
+        shape: float = 1.0,
+        rate: float = 0.01,
+        memory_mb: float = 16.0,
+        name: str = "logistic_regression",
+    ):
+        """Take the data; scale the features to comparable ranges before (see `reproduce.data.MinMax`).
+
+        **Arguments:**
+
+        - `features`: shape `(rows, features)`, finite, no column constant.
+        - `labels`: shape `(rows,)`, of two classes; the larger one counts as `+1`.
+        - `bias`: append a column of ones; without it a model has a coordinate less (the paper's 55).
+        - `shape`, `rate`: of the Gamma prior of the weights' precision.
+        - `memory_mb`: megabytes that the scores of 128 points at once may take beside the data.
+        - `name`: for reports.
+        """
+        matrix = check_features(features, bias=bias)
+        signs = check_labels(labels, len(matrix))
+        self.shape, self.rate = check_positive(shape, "shape"), check_positive(rate, "rate")
+        self.num_rows, weights = len(matrix), matrix.shape[1] + bool(bias)
+        size = chunk_rows(memory_mb, weights, self.num_rows)
+        self.rows = in_chunks(matrix, signs, size, bias=bias)
+        self.margins = jax.device_put(np.zeros(self.rows.shape[:2], self.rows.dtype))
+        self.origin = jax.device_put(np.zeros(weights, self.rows.dtype))
+        self.slope, self.bias = None, bool(bias)
+        self.dim, self.name = weights + 1, name
+
+    @property
+    def parameters(self) -> Parameters:
+        """The `weights` of the features, the `bias` if there is one, and the prior's precision `alpha`."""
+        bias = (Parameter("bias"),) if self.bias else ()
+        weights = Parameter("weights", (self.dim - 1 - len(bias),), dims=("feature",))
+        return Parameters((weights, *bias, Parameter("alpha", kind="positive")))
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the log posterior up to a constant: `log_likelihood` at `origin` counts as zero."""
+        likelihood = log_likelihood(x[:-1], self.origin, self.slope, self.rows, self.margins)
+        return likelihood + log_prior(x, self.shape, self.rate)
+
+    def minibatch(self, key: Key[Array, ""], size: int) -> "LogisticMinibatch":
+        """Return another target: `size` rows drawn with replacement, each counting `num_rows / size` times.
+
+        Its score at any point is an unbiased estimate of this target's. Made inside a compiled step as
+        well as outside.
+        """
+        size = check_count(size, "size")
+        picked = jax.random.randint(key, (size,), 0, self.num_rows)
+        # Reshapes of neighbouring axes move nothing.
+        return LogisticMinibatch(
+            rows=self.rows.reshape(-1, self.dim - 1)[picked],
+            margins=self.margins.reshape(-1)[picked],
+            origin=self.origin,
+            scale=self.num_rows / size,
+            shape=self.shape,
+            rate=self.rate,
+            dim=self.dim,
+            name=f"{self.name}_minibatch",
+        )
+
+    def peak(self) -> Peak:
+        """Return the mode and the precision there, in double precision, by Newton's method on the host."""
+        return find_peak(np.asarray(self.rows), self.shape, self.rate)
+
+    def centre(self) -> Peak:
+        """Return where the mass is: the mode of the weights, given the prior's precision that fits them best.
+
+        With much data this is the mode up to little; with few data it is not (see `find_centre`).
+        """
+        return find_centre(np.asarray(self.rows), self.shape, self.rate)
+
+    def centred(self, peak: Peak) -> "BayesianLogisticRegression":
+        """Return the same target, computed around `peak`: near it, digits are lost in no sum.
+
+        In single precision the score along directions that only the prior holds (two one-hot codes and a
+        bias leave two of those) would be rounding error otherwise.
+        """
+        fields = (peak.margins, peak.origin, peak.slope)
+        arrays = [jax.device_put(np.asarray(a, self.rows.dtype)) for a in fields]
+        arrays[0] = arrays[0].reshape(self.margins.shape)
+        return eqx.tree_at(
+            lambda t: (t.margins, t.origin, t.slope), self, arrays, is_leaf=lambda v: v is None
+        )
+
+
+class LogisticMinibatch(Target):
+    """Some rows of a `BayesianLogisticRegression`, each counting `scale` times: see its `minibatch`."""
+
+    rows: Float[Array, "size weights"]
+    margins: Float[Array, " size"]
+    origin: Float[Array, " weights"]
+    scale: float = eqx.field(static=True)
+    shape: float = eqx.field(static=True)
+    rate: float = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return an estimate of the full log density; its gradient is unbiased."""
+        likelihood = log_likelihood(x[:-1], self.origin, None, self.rows[None], self.margins[None])
+        return self.scale * likelihood + log_prior(x, self.shape, self.rate)
+
+
+def log_prior(x: Float[Array, " dim"], shape: float, rate: float) -> Float[Array, ""]:
+    """Return the log prior density of `(w, t)`, up to a constant."""
+    weights, t = x[:-1], x[-1]
+    alpha = jnp.exp(t)
+    return (0.5 * weights.size + shape) * t - alpha * (0.5 * weights @ weights + rate)
