@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward._cache import use_compilation_cache
 from pushforward.checks import check_count
-from pushforward.parameters import Parameters
-from pushforward.parameters.example import parameters_of_example
+from pushforward.parameters.record import Parameters
 
 # Here, because whatever compiles a program of ours imports this module, and `pushforward` itself need not
 # have JAX at all.
@@ -84,6 +83,8 @@ class Target(eqx.Module):
             )
         name = str(name or getattr(fn, "__name__", type(fn).__name__))
         if example is not None:
+            from pushforward.parameters.example import parameters_of_example
+
             record, structure = parameters_of_example(example, constraints)
             if dim is not None and check_count(dim, "dim") != record.dim:
                 raise ValueError(
@@ -152,11 +153,24 @@ class NamedTarget(Target):
         values = self.record.constrain(x)
         if self.structure is None:
             return values
-        return jax.tree.unflatten(self.structure, [values[name] for name in self.record.names])
+        return self.structure.filled(values)
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the log density of the free coordinates."""
         return self.fn(self.values(x)) + self.record.log_det(x)
+
+
+def aligned(target: Target, parameters: Parameters | None) -> Target:
+    """Return the target with its coordinates in the order of `parameters`, if its own differ by that alone.
+
+    A sampler keeps the order that names had when it was trained, and that of a model may have changed since.
+    """
+    if not isinstance(target, NamedTarget) or parameters is None:
+        return target
+    ours, theirs = parameters.facts(), target.record.facts()
+    if ours == theirs or set(ours) != set(theirs):
+        return target
+    return NamedTarget(target.fn, parameters, target.name, derive=target.derive, structure=target.structure)
 
 
 class ExactTarget(Target):

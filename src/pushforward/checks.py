@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def check_key(key: Any, argument: str = "key") -> None:
-    """Refuse anything but one typed key: an old-style `uint32` pair mixes up silently with data."""
+def check_key(key: Any, argument: str = "key", *, each: str = "") -> None:
+    """Refuse anything but one typed key: an old-style `uint32` pair mixes up silently with data.
+
+    `each` is what to write instead where many keys make sense.
+    """
     import jax  # only whoever has a key has JAX; the other checks serve `pushforward.runtime`, which has not
 
     expected = f"`{argument}` must be one typed key such as `jax.random.key(0)`"
@@ -22,7 +25,8 @@ def check_key(key: Any, argument: str = "key") -> None:
             "or convert it with `jax.random.wrap_key_data(key)`."
         )
     if key.shape != ():
-        raise TypeError(f"{expected}; got an array of keys of shape {key.shape}. Pass one of them.")
+        remedy = f"Pass one of them, or write `{each}`." if each else "Pass one of them."
+        raise TypeError(f"{expected}; got an array of keys of shape {key.shape}. {remedy}")
 
 
 def check_count(value: Any, argument: str, *, at_least: int = 1) -> int:
@@ -35,6 +39,8 @@ def check_count(value: Any, argument: str, *, at_least: int = 1) -> int:
         number = None
     if number is None:
         hint = f" Write `{argument}={int(value)}`." if isinstance(value, float) and value.is_integer() else ""
+        if type(value).__name__.endswith("Tracer"):
+            hint = f" Inside `jax.jit` it must be known: `static_argnames={argument!r}`."
         raise TypeError(f"`{argument}` must be {wanted}; got {value!r} ({type(value).__name__}).{hint}")
     if number < at_least:
         raise ValueError(f"`{argument}` must be {wanted}; got {number}.")
@@ -64,6 +70,14 @@ def check_duration(value: Any, argument: str) -> float:
     except (KeyError, ValueError):
         wanted = "a time above 0 in seconds, or such as '90s', '5m' or '1.5h'"
         raise ValueError(f"`{argument}` must be {wanted}; got {value!r}.") from None
+
+
+def check_name(name: Any, names: Iterable[str]) -> Any:
+    """Return `name` if it is among `names`; otherwise raise a `KeyError` with the nearest of them."""
+    try:
+        return check_choice(name, "name", names)
+    except ValueError as error:
+        raise KeyError(str(error)) from None
 
 
 def check_choice(value: Any, argument: str, choices: Iterable[str]) -> str:

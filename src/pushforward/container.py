@@ -31,9 +31,35 @@ class BadFileError(ValueError):
     """A file that is not what it should be: truncated, corrupted, of another kind or version."""
 
 
+SAMPLER = "sampler.pf"
+"""The name of the sampler in the folder of a run."""
+
+_OTHERS = {
+    b"\x93NUMPY": "a file of `numpy.save`",
+    b"PK\x03\x04": "an archive, as `numpy.savez` writes them",
+    b"\x89HDF": "a file of netCDF or HDF5",
+    b"PAR1": "a Parquet table",
+}
+"""What other files begin with: as the length of a header, more than any sampler has."""
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where no file can be written, by the name that its user gave it."""
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(
+            f"`path` must lie in a folder that exists; there is no folder {path.parent} for {path}. Make it "
+            "first, or choose another."
+        )
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise PermissionError(f"`path` must lie where this user can write; {path.parent} is not.")
+
+
 def write_atomically(path: str | os.PathLike, data: bytes) -> None:
     """Write a file so that a crash or a full disk leaves whatever was there before."""
     path = Path(path)
+    check_place(path)
     # Not `tempfile`, whose files only their owner may read: a sampler is a file like any other.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     file = open(temporary, "xb")  # noqa: SIM115
@@ -67,17 +93,22 @@ def digest(body: str, tensors: Mapping[str, np.ndarray]) -> str:
 def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
     """Return the words (JSON text) and the tensors of a file that `files.dump` wrote, its checksum verified.
 
+    Of the folder of a run it is the sampler in it.
     The tensors are read-only views of one block of bytes. Anything else is a `BadFileError`.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"`path` must name a saved sampler; there is no file {path}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a saved sampler file; {path} is a folder.")
+    if path.is_dir() and not (path / SAMPLER).is_file():
+        raise IsADirectoryError(
+            f"`path` must name a saved sampler or the folder of a run; {path} is a folder without {SAMPLER}."
+        )
+    path = path / SAMPLER if path.is_dir() else path
     if not path.is_file():
         raise BadFileError(f"{path} is not a regular file. Copy the sampler to one and load that.")
     with open(path, "rb") as file:
         try:
+            _check_kind(path, file)
             words, entries = _split(_header(file))
             _check_words(path, words)
             _check_types(path, entries)
@@ -105,10 +136,21 @@ def _rest(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size - file.tell()
 
 
+def _check_kind(path: Path, file: BinaryIO) -> None:
+    """Refuse a file that is known to be another, and go back to its start."""
+    start = file.read(8)
+    file.seek(0)
+    for mark, kind in _OTHERS.items():
+        if start.startswith(mark):
+            raise BadFileError(
+                f"{path} is not a sampler; it is {kind}. Draws are read by `pushforward.load_draws(path)`."
+            )
+
+
 def _header(file: BinaryIO) -> dict[str, Any]:
     size = header_size(file.read(8))
     if not 2 <= size <= min(MAX_HEADER, _rest(file)):
-        raise ValueError(f"its header would take {size:,} bytes")
+        raise ValueError("it does not begin as a file of `sampler.save`")
     text = file.read(size).decode("utf-8")
     header = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     if not isinstance(header, dict):

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.parameters import Parameters
+from pushforward.parameters.record import Parameters
 from pushforward.programs import equations
 
 SOLVERS = (

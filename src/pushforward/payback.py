@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import Algorithm, Target
+from pushforward.base import Algorithm, Target, aligned
 from pushforward.checks import check_count, check_key, check_positive
 from pushforward.frame import Frame, InFrame
 from pushforward.one_by_one import one_by_one
@@ -117,7 +117,7 @@ def break_even(
     NUTS runs on the target in units of the sampler's own draws (their medians and spreads), which spares it
     the search for the target, and its compilation is not counted: the answer errs in its favour. An
     effective draw of NUTS is one of ArviZ's bulk ESS, of the coordinate that mixes worst.
-    Needs the extras `baselines` and `draws`.
+    Needs the extras `mcmc` and `draws`.
 
     **Arguments:**
 
@@ -130,6 +130,7 @@ def break_even(
     """
     check_key(key)
     _check_pair(sampler, target)
+    target = aligned(target, sampler.parameters)
     budget, num_chains = check_positive(budget, "budget"), check_count(num_chains, "num_chains", at_least=2)
     num_warmup = check_count(num_warmup, "num_warmup", at_least=20)
     spent = (
@@ -218,7 +219,7 @@ def _opponents() -> tuple[Any, Any]:
             "Counting effective draws stands on `arviz`, which is not installed. "
             "Install it with `pip install 'pushforward[draws]'`."
         ) from error
-    from pushforward.baselines.nuts import algorithm
+    from pushforward.mcmc.nuts import algorithm
 
     return arviz, algorithm
 

@@ -7,17 +7,19 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward import files
 from pushforward.checks import check_choice, check_count, check_key
-from pushforward.draws import Draws
+from pushforward.draws.record import Draws
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, Coupled, Modulated, NoiseHead
-from pushforward.parameters import Parameters
-from pushforward.streaming import MAX_ROWS, gather, stream_iid, stream_sobol
+from pushforward.networks import MLP, Coupled, Invertible, Modulated, NoiseHead
+from pushforward.parameters.record import Parameters
+from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
+from pushforward.tables import brief, html_table
 
 _NETWORKS = (MLP, Modulated, Coupled, NoiseHead)
 _CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, IndependentMixtures, Frame)}
@@ -46,6 +48,28 @@ class Sampler(eqx.Module):
         if self.parameters is not None and self.parameters.dim != sizes[3]:
             raise ValueError(f"parameters ({self.parameters.dim}) and frame ({sizes[3]}) must fit.")
 
+    def __hash__(self) -> int:
+        # Not of the arrays, which have none: `jax.jit(sampler.log_density)` asks for one.
+        return hash(jax.tree.structure(self))
+
+    def __repr__(self) -> str:
+        return f"Sampler({', '.join(words for _, words in self._story())})"
+
+    def _repr_html_(self) -> str:
+        return html_table("Sampler", ("", ""), self._story())
+
+    def _story(self) -> list[tuple[str, str]]:
+        """Return the few words that say which sampler this is."""
+        about = self.about
+        target = about.get("target")
+        told = {**about, "target": target.get("name") if isinstance(target, dict) else target}
+        rows = [(name, str(told[name])[:80]) for name in ("target", "method", "outcome") if told.get(name)]
+        to = f"{self.dim} coordinates"
+        if self.parameters is not None:
+            to = brief({item.name: item.shape for item in self.parameters.items})
+        latent, network = type(self.latent).__name__, type(self.network).__name__
+        return [*rows, ("map", f"{latent}({self.latent.dim}) -> {network} -> {to}")]
+
     @property
     def dim(self) -> int:
         """Coordinates of a draw."""
@@ -58,7 +82,27 @@ class Sampler(eqx.Module):
 
     def __call__(self, z: Float[Array, " latent"]) -> Float[Array, " dim"]:
         """Map one latent to one draw."""
+        _check_point(z, "z", "one latent", self.latent.dim, "sampler")
         return self.frame(self.network(z))
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the normalised log density of the draws' own law at one point, exactly.
+
+        It works under `jit`, `vmap` and `grad`. The map must know its inverse, as that of the default
+        method does in more than three dimensions, and that of `network="coupled"` from two on.
+
+        **Arguments:**
+
+        - `x`: one point of shape `(dim,)`, as `sample` draws it. Of many points, write
+            `jax.vmap(sampler.log_density)(x)`.
+        """
+        network = self.network
+        if not isinstance(network, Invertible):
+            raise TypeError(_no_density(network))
+        _check_point(x, "x", "one point", self.dim, "sampler.log_density")
+        u = self.frame.inverse(jnp.asarray(x, float))
+        z, log_det = network.inverse_and_log_det(u)
+        return self.latent.log_density(z) - log_det - self.frame.log_det(u)
 
     def sample(
         self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid", start: int = 0
@@ -66,7 +110,8 @@ class Sampler(eqx.Module):
         """Draw `num_samples` points in one pass.
 
         Draw `i` depends on the key and `i` alone: asking for ten or for ten million gives the same first
-        ten. At most two programs are compiled, whatever `num_samples` is.
+        ten. At most two programs are compiled, whatever `num_samples` is. Under `jit`, `vmap` over keys and
+        `grad` the same draws become part of the program that is made.
 
         **Arguments:**
 
@@ -76,7 +121,17 @@ class Sampler(eqx.Module):
             independent of each other, but averages over them converge faster.
         - `start`: the number of the first draw: many machines can make one set of draws, each its own rows.
         """
-        out = gather(_stream(self, key, num_samples, latents, start), num_samples)
+        num_samples, start, sobol = _checked(key, num_samples, latents, start)
+        parts = (self.latent, self.network, self.frame)
+        if is_traced(parts, key):
+            if sobol:
+                raise ValueError(
+                    '`latents="sobol"` takes its points from SciPy, which `jit`, `vmap` and `grad` cannot '
+                    'follow: draw outside of them, or use `latents="iid"`.'
+                )
+            return draw_traced(parts, key, num_samples, start)
+        stream = stream_sobol if sobol else stream_iid
+        out = gather(stream(parts, key, num_samples, start), num_samples)
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
         return jax.device_put(out)
 
@@ -92,7 +147,15 @@ class Sampler(eqx.Module):
         self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid", start: int = 0
     ) -> Iterator[np.ndarray]:
         """Yield the rows of `sample(key, num_samples, start=start)` block by block, in bounded memory."""
-        return _stream(self, key, num_samples, latents, start)
+        # Checked here and not in the generators, whose bodies wait for the first block to be asked for.
+        num_samples, start, sobol = _checked(key, num_samples, latents, start)
+        parts = (self.latent, self.network, self.frame)
+        if is_traced(parts, key):
+            raise TypeError(
+                "`stream` yields NumPy arrays, which cannot be part of a program that JAX compiles. Inside "
+                "`jit`, `vmap` and `grad` use `sample`."
+            )
+        return (stream_sobol if sobol else stream_iid)(parts, key, num_samples, start)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the sampler to one file (safetensors with a JSON header), atomically."""
@@ -118,7 +181,10 @@ class Sampler(eqx.Module):
 
 
 def load(path: str | os.PathLike) -> Sampler:
-    """Read a sampler that `Sampler.save` wrote. Nothing in the file is executed."""
+    """Read a sampler that `Sampler.save` wrote, or that of the folder of a run.
+
+    Nothing in the file is executed.
+    """
     parts, about = files.load(path, _CLASSES)
     try:
         latent, network, frame = (parts.pop(name) for name in ("latent", "network", "frame"))
@@ -131,13 +197,31 @@ def load(path: str | os.PathLike) -> Sampler:
         raise files.BadFileError(f"{path} does not describe a sampler: {error}") from None
 
 
-def _stream(sampler: Sampler, key: Any, num_samples: Any, latents: Any, start: Any) -> Iterator[np.ndarray]:
-    # Checked here and not in the generators, whose bodies wait for the first block to be asked for.
-    check_key(key)
+def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int, int, bool]:
+    """Return how many draws, the number of the first, and whether they are of a Sobol sequence."""
+    check_key(key, each="jax.vmap(lambda key: sampler.sample(key, n))(keys)")
     num_samples = check_count(num_samples, "num_samples")
     start = check_count(start, "start", at_least=0)
     if start + num_samples > MAX_ROWS:
         raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
-    sobol = check_choice(latents, "latents", ("iid", "sobol")) == "sobol"
-    parts = (sampler.latent, sampler.network, sampler.frame)
-    return (stream_sobol if sobol else stream_iid)(parts, key, num_samples, start)
+    return num_samples, start, check_choice(latents, "latents", ("iid", "sobol")) == "sobol"
+
+
+def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> None:
+    shape = jnp.shape(x)
+    if shape != (dim,):
+        hint = f" Write `jax.vmap({function})({argument})`." if shape[1:] == (dim,) else ""
+        raise ValueError(f"`{argument}` must be {what} of shape ({dim},); got shape {shape}.{hint}")
+
+
+def _no_density(network: Any) -> str:
+    if isinstance(network, NoiseHead):
+        return (
+            "the density of a sampler with a noise head is an average over latents, which has no closed "
+            "form; `pushforward.trust.log_density(key, sampler, x)` estimates it at a batch of points."
+        )
+    return (
+        f"the density of this sampler is not known, since its map, {type(network).__name__}, has no inverse "
+        "in closed form. The default method's map has one in more than three dimensions, and every method's "
+        'has one with `preset(method, network="coupled", extra_latents=0)`, from two dimensions on.'
+    )

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Key
 
 from pushforward.failures import is_exhausted
@@ -33,6 +34,22 @@ MAX_ROWS = 2**31 * GROUP
 
 Parts = tuple[Latent, Any, Frame]
 """Latent, network and frame: all that draws depend on. A sampler's story must not compile a program anew."""
+
+
+def is_traced(parts: Parts, key: Key[Array, ""]) -> bool:
+    """Whether draws would be part of a program that JAX is making, and are no numbers yet."""
+    # Inside `jit` every operation is traced, whatever it is applied to: hence the data of the key.
+    leaves = (jax.random.key_data(key), *jax.tree.leaves(parts))
+    return any(isinstance(leaf, Tracer) for leaf in leaves)
+
+
+def draw_traced(parts: Parts, key: Key[Array, ""], num_samples: int, start: int) -> Float[Array, "n dim"]:
+    """Return the rows of `stream_iid` by operations of JAX alone: for `jit`, `vmap` and `grad`."""
+    latent, network, frame = parts
+    group, skip = divmod(start, GROUP)
+    groups = group + jnp.arange(math.ceil((skip + num_samples) / GROUP))
+    rows = _latents(latent, key, groups)[skip : skip + num_samples]
+    return jax.lax.map(lambda z: frame(network(z)), rows, batch_size=GROUP * TILE_GROUPS)
 
 
 def stream_iid(parts: Parts, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
@@ -109,8 +126,12 @@ def _draw_groups(
 
 def _draw_tile(parts: Parts, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n dim"]:
     latent, network, frame = parts
+    return jax.vmap(lambda z: frame(network(z)))(_latents(latent, key, groups))
+
+
+def _latents(latent: Latent, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n latent"]:
     z = jax.vmap(lambda g: latent.sample(jax.random.fold_in(key, g), GROUP))(groups)
-    return jax.vmap(lambda z: frame(network(z)))(z.reshape(-1, latent.dim))
+    return z.reshape(-1, latent.dim)
 
 
 @jax.jit

@@ -3,9 +3,6 @@
 Better latents are `Sampler.sample(..., latents="sobol")`.
 """
 
-from pushforward.draws.files import load_draws as load_draws
-from pushforward.draws.record import Draws as Draws
-from pushforward.draws.refine import Refinement as Refinement
-from pushforward.draws.refine import refine as refine
-from pushforward.draws.thin import thin as thin
-from pushforward.draws.thin import thin_indices as thin_indices
+from pushforward.lazy import attach
+
+__getattr__, __dir__ = attach(__name__, __file__)

@@ -4,6 +4,7 @@
 |---|---|---|
 | `.npz` | one array for each name, beside them the free coordinates and the record of parameters | NumPy |
 | `.npy` | `x` as a plain array; named draws as one structured array | NumPy |
+| `.csv` | a line of names, then a line of numbers for each draw | anything |
 | `.parquet` | a column for each number, `theta[3]`; the record of parameters beside them | pandas, R |
 | `.nc` | ArviZ InferenceData | ArviZ, xarray |
 """
@@ -20,8 +21,8 @@ import jax
 import numpy as np
 
 from pushforward.base import Target
-from pushforward.container import BadFileError
-from pushforward.draws import plain_files, table_files
+from pushforward.container import BadFileError, check_place
+from pushforward.draws import plain_files, table_files, text_files
 from pushforward.draws.contents import Contents
 from pushforward.draws.record import Draws
 from pushforward.parameters import Parameters
@@ -29,6 +30,7 @@ from pushforward.parameters import Parameters
 FORMATS: dict[str, tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]] = {
     ".npz": (plain_files.write_npz, plain_files.read_npz),
     ".npy": (plain_files.write_npy, plain_files.read_npy),
+    ".csv": (text_files.write_csv, text_files.read_csv),
     ".parquet": (table_files.write_parquet, table_files.read_parquet),
     ".nc": (table_files.write_netcdf, table_files.read_netcdf),
 }
@@ -38,8 +40,7 @@ def save(draws: Draws, path: str | os.PathLike) -> None:
     """Write draws to a file of the format that its suffix names, atomically."""
     path = Path(path)
     write, _ = _format(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
+    check_place(path)
     contents = Contents(
         {name: np.asarray(value) for name, value in draws.values.items()},
         None if draws.coordinates is None else np.asarray(draws.coordinates),
@@ -52,7 +53,7 @@ def save(draws: Draws, path: str | os.PathLike) -> None:
 
 
 def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
-    """Read draws from a `.npz`, `.npy`, `.parquet` or `.nc` file: ours, or anyone's that is of the same form.
+    """Read draws from a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file: ours, or anyone's of the same form.
 
     Nothing in the file is executed, and no size in it is believed; what is wrong with it is said by a
     `BadFileError`.
@@ -61,7 +62,7 @@ def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
 
     - `path`: the file. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one.
     - `like`: a sampler or a target (or its `parameters`) that says how the values are constrained, for files
-        that do not: `.npy` files of named draws, and those of other programs.
+        that do not: `.npy` and `.csv` files of named draws, and those of other programs.
     """
     path = Path(path)
     if not path.exists():

@@ -34,7 +34,7 @@ def read_npz(path: Path) -> Contents:
     if words is None:
         # `pushforward sample` of a sampler without names writes one array, `draws`.
         if set(found) == {"draws"} and found["draws"].ndim == 2:
-            return _plain(found["draws"])
+            return unnamed(found["draws"])
         return Contents(found, None, {}, None, {})
     _, parameters, about = read_words(bytes(words.astype(np.uint8)).decode())
     coordinates = found.pop(COORDINATES, None)
@@ -46,7 +46,7 @@ def read_npz(path: Path) -> Contents:
 def write_npy(path: Path, contents: Contents) -> None:
     """Write `x` as it is, and named draws as a structured array: `np.load(path)["theta"]`."""
     with path.open("xb") as file:
-        if list(contents.values) == ["x"] and contents.values["x"].ndim == 2:
+        if are_coordinates(contents):
             np.save(file, contents.values["x"], allow_pickle=False)
         else:
             np.save(file, structured(contents.values), allow_pickle=False)
@@ -68,7 +68,7 @@ def read_npy(path: Path) -> Contents:
     mapped = np.lib.format.open_memmap(path, mode="r", max_header_size=2**20)
     if mapped.dtype.names is None:
         plain = arrays.read_npy(path)
-        return _plain(plain[:, None] if plain.ndim == 1 else plain)
+        return unnamed(plain[:, None] if plain.ndim == 1 else plain)
     if mapped.ndim != 1:
         raise BadFileError(
             f"{path}: a structured array must have one row a draw; its shape is {mapped.shape}."
@@ -77,13 +77,21 @@ def read_npy(path: Path) -> Contents:
     return Contents(values, None, {}, None, {})
 
 
-def _plain(draws: np.ndarray) -> Contents:
+def unnamed(draws: np.ndarray) -> Contents:
+    """Return points of R^dim as what a file of draws without names holds."""
     if draws.ndim != 2 or draws.dtype.kind != "f":
         raise BadFileError(
             f"draws must be floating-point numbers of shape (n, dim); got {draws.dtype} of shape "
             f"{draws.shape}."
         )
     return Contents({"x": draws}, draws, {}, Parameters.plain(draws.shape[1]), {})
+
+
+def are_coordinates(contents: Contents) -> bool:
+    """Whether the values are one array `x` of points in R^dim, as far as is known."""
+    x = contents.values.get("x")
+    known = contents.parameters is None or _are_values(contents.parameters)
+    return len(contents.values) == 1 and x is not None and x.ndim == 2 and known
 
 
 def _are_values(parameters: Parameters | None) -> bool:

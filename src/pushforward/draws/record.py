@@ -1,35 +1,44 @@
 """Draws a user can work with: named, constrained arrays, and what is known of how they came about."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Key
 
-from pushforward.base import NamedTarget, Target
-from pushforward.checks import check_choice, check_count
-from pushforward.draws.refine import Refinement, refine
-from pushforward.draws.thin import thin_indices
-from pushforward.parameters import Parameters
+from pushforward.base import NamedTarget, Target, aligned
+from pushforward.checks import check_count, check_name
+from pushforward.draws.summary import Summary
+from pushforward.parameters.record import Parameters
+from pushforward.tables import brief, html_table
 
 if TYPE_CHECKING:
     import os
 
     import arviz
+    import pandas
 
 
 class Draws(eqx.Module):
     """`n` draws as a pytree: `draws["theta"]` has shape `(n, *shape of theta)`.
 
+    `np.asarray(draws)` are the draws in R^dim, of shape `(n, dim)`, as `sample` gives them and as targets,
+    metrics and `check` take them. `to_pandas` has the named values, one column a number.
+
     Made by `sampler.draws(key, n)`, or read by `load_draws(path)`. Draws of a target without names are one
     array `x` of shape `(n, dim)`.
     """
 
-    values: dict[str, Any]
-    """Constrained arrays by name: the parameters, and what was derived of them."""
+    values: dict[str, Any] = eqx.field(converter=OrderedDict)
+    """Constrained arrays by name, in the order of the model: the parameters, and what was derived of them.
+
+    Not a plain dictionary, whose names JAX sorts.
+    """
     coordinates: Float[Array, "n dim"] | None
     """The same draws in R^dim, as targets see them; `None` if a file did not say how to get there."""
     stats: dict[str, Any]
@@ -46,8 +55,9 @@ class Draws(eqx.Module):
     ) -> "Draws":
         """Name the points `x` of R^dim: each goes through the maps of `parameters`."""
         parameters = Parameters.plain(x.shape[1]) if parameters is None else parameters
-        points = np.asarray(x)
-        # By NumPy, which has nothing to compile; values may overflow where a draw is far out.
+        # By NumPy, which has nothing to compile, unless JAX is making a program; values may overflow where a
+        # draw is far out.
+        points = x if isinstance(x, Tracer) else np.asarray(x)
         with np.errstate(all="ignore"):
             values = {name: jax.device_put(y) for name, y in parameters.constrain(points).items()}
         return Draws(values, jax.device_put(points), dict(stats or {}), parameters, json.dumps(about or {}))
@@ -76,7 +86,15 @@ class Draws(eqx.Module):
 
     def __getitem__(self, name: str) -> Any:
         """Return the array of that name, or say which name is nearest."""
-        return self.values[check_choice(name, "name", self.values)]
+        return self.values[check_name(name, self.values)]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the array of that name, or `default` if there is none."""
+        return self.values.get(name, default)
+
+    def keys(self) -> KeysView[str]:
+        """Return the names, so that `dict(draws)` holds the arrays."""
+        return self.values.keys()
 
     def __contains__(self, name: object) -> bool:
         return name in self.values
@@ -87,13 +105,45 @@ class Draws(eqx.Module):
     def __len__(self) -> int:
         return next(iter(self.values.values())).shape[0]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # noqa: FBT001 (NumPy's)
+        return np.array(self.unconstrained, dtype, copy=copy)
+
     def __repr__(self) -> str:
-        words = [f"{name}{list(value.shape[1:])}" for name, value in self.values.items()]
-        return f"Draws({len(self):,} draws: {', '.join(words)})"
+        shapes = {name: value.shape[1:] for name, value in self.values.items()}
+        return f"Draws({len(self):,} draws: {brief(shapes)})"
+
+    def _repr_html_(self) -> str:
+        kinds = {} if self.parameters is None else {item.name: item.kind for item in self.parameters.items}
+        rows = [[name, str(list(y.shape[1:])), kinds.get(name, "")] for name, y in self.values.items()]
+        return html_table(f"{len(self):,} draws", ("name", "shape", "constraint"), rows)
+
+    def summary(self) -> Summary:
+        """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`.
+
+        The draws are independent, so that there is neither an R-hat nor an effective sample size to report.
+        """
+        return Summary(self._columns())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a table of pandas with a column for each number of a draw: `mu`, `theta[3]`, `L[1,0]`."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "`to_pandas` needs `pandas`, which is not installed. Install it with `pip install pandas`."
+            ) from error
+        return pandas.DataFrame(self._columns())
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        from pushforward.draws.table_files import columns
+
+        return columns({name: np.asarray(value) for name, value in self.values.items()})
 
     def thin(self, num_points: int, target: Target) -> "Draws":
         """Return the `num_points` draws that together stand best for `target`: Stein thinning, see `thin`."""
-        self._check(target)
+        target = self._aligned(target)
+        from pushforward.draws.thin import thin_indices
+
         chosen = thin_indices(self.unconstrained, target, check_count(num_points, "num_points"))
         return self._with({"thinned": {"from": len(self)}}, rows=chosen)
 
@@ -111,14 +161,16 @@ class Draws(eqx.Module):
         The acceptance of each draw is in `stats["acceptance"]`; the mean, the step size and how many draws
         never moved are in `about["refined"]`. Derived values are dropped, since they are of other draws now.
         """
-        self._check(target)
-        found: Refinement = refine(key, self.unconstrained, target, steps=steps, kernel=kernel, warmup=warmup)
+        target = self._aligned(target)
+        from pushforward.draws.refine import refine
+
+        found = refine(key, self.unconstrained, target, steps=steps, kernel=kernel, warmup=warmup)
         about = self.about | {"refined": found.summary(kernel, steps)}
         return Draws.of(found.draws, self.parameters, about, self.stats | {"acceptance": found.acceptance})
 
     def derive(self, target: Target) -> "Draws":
         """Add what the model computes of its parameters: NumPyro's and PyMC's deterministic sites."""
-        self._check(target)
+        target = self._aligned(target)
         if not isinstance(target, NamedTarget) or target.derive is None:
             raise ValueError(
                 f"`target`: {target.name!r} has nothing to derive. Deterministic sites come with "
@@ -137,12 +189,13 @@ class Draws(eqx.Module):
         """
         from pushforward.draws.labelled import to_arviz
 
-        if target is not None:
-            self._check(target)
-        return to_arviz(self, target)
+        return to_arviz(self, None if target is None else self._aligned(target))
 
     def save(self, path: "str | os.PathLike") -> None:
-        """Write the draws to a `.npz`, `.npy`, `.parquet` or `.nc` file, atomically; see `load_draws`."""
+        """Write the draws to a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file; see `load_draws`.
+
+        The file appears when it is whole.
+        """
         from pushforward.draws.files import save
 
         save(self, path)
@@ -156,8 +209,8 @@ class Draws(eqx.Module):
             json.dumps(self.about | dict(about)),
         )  # fmt: skip
 
-    def _check(self, target: Target) -> None:
-        """Refuse a target that these are not draws of."""
+    def _aligned(self, target: Target) -> Target:
+        """Return the target in the order of the draws' names, or refuse one that these are not draws of."""
         if not isinstance(target, Target):
             raise TypeError(f"`target` must be a Target; got {type(target).__name__}.")
         if self.coordinates is not None and target.dim != self.coordinates.shape[1]:
@@ -165,27 +218,24 @@ class Draws(eqx.Module):
                 f"`target` must be that of the draws, with {self.coordinates.shape[1]} coordinates; "
                 f"{target.name!r} has {target.dim}."
             )
-        theirs = target.parameters
-        if self.parameters is not None and theirs is not None and not _alike(self.parameters, theirs):
+        target = aligned(target, self.parameters)
+        ours, theirs = self.parameters, target.parameters
+        # Coordinates without names may be those of any target.
+        if ours is None or theirs is None or ours == Parameters.plain(theirs.dim):
+            return target
+        if ours.facts() != theirs.facts():
             raise ValueError(
                 "`target` must be that of the draws, whose parameters are "
-                f"{_words(self.parameters)}; those of {target.name!r} are {_words(theirs)}."
+                f"{_words(ours)}; those of {target.name!r} are {_words(theirs)}."
             )
+        return target
 
 
 @eqx.filter_jit
 def _derive(target: NamedTarget, x: Float[Array, "n dim"]) -> dict[str, Any]:
     assert target.derive is not None
-    return jax.lax.map(lambda point: target.derive(target.values(point)), x, batch_size=4096)  # pyright: ignore[reportOptionalCall]
-
-
-def _alike(ours: Parameters, theirs: Parameters) -> bool:
-    """Whether two records mean the same coordinates; how axes are labelled does not matter."""
-
-    def plain(parameters: Parameters) -> list[tuple]:
-        return [(p.name, p.shape, p.kind, p.low, p.high) for p in parameters.items]
-
-    return ours == Parameters.plain(theirs.dim) or plain(ours) == plain(theirs)
+    derive = target.derive
+    return jax.lax.map(lambda point: OrderedDict(derive(target.values(point))), x, batch_size=4096)
 
 
 def _words(parameters: Parameters) -> str:

@@ -113,7 +113,7 @@ def _require_blackjax() -> None:
     except ImportError as error:
         raise ImportError(
             "`refine` stands on `blackjax`, which is not installed. "
-            "Install it with `pip install 'pushforward[baselines]'`."
+            "Install it with `pip install 'pushforward[mcmc]'`."
         ) from error
 
 

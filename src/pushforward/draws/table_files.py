@@ -65,15 +65,15 @@ def read_parquet(path: Path) -> Contents:
         table = file.read()
     found = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names}
     stats = {name: found.pop(name) for name in list(found) if name.startswith(STAT)}
-    stats = {name.removeprefix(STAT): stat for name, stat in _gathered(stats, {}).items()}
+    stats = {name.removeprefix(STAT): stat for name, stat in gathered(stats, {}).items()}
     words = (schema.metadata or {}).get(KEY.encode())
     if words is None:
-        return Contents(_gathered(found, {}), None, stats, None, {})
+        return Contents(gathered(found, {}), None, stats, None, {})
     shapes, parameters, about = read_words(words.decode())
-    return Contents(_gathered(found, shapes), None, stats, parameters, about)
+    return Contents(gathered(found, shapes), None, stats, parameters, about)
 
 
-def _gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+def gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     """Put columns `theta[0]`, `theta[1]`, ... back together; what does not fill an array stays as it is."""
     groups: dict[str, dict[tuple[int, ...], str]] = {}
     for label in found:
@@ -121,7 +121,9 @@ def read_netcdf(path: Path) -> Contents:
     stats, _ = _group(path, "sample_stats") if words is not None else ({}, None)
     if words is None:
         return Contents(posterior, None, {}, None, {})
-    _, parameters, about = read_words(words)
+    shapes, parameters, about = read_words(words)
+    # The file itself keeps names in the order of the alphabet.
+    posterior = {name: posterior[name] for name in (*shapes, *posterior) if name in posterior}
     return Contents(posterior, free.get("coordinates"), stats, parameters, about)
 
 

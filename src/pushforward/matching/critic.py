@@ -8,9 +8,10 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Score, Target
 from pushforward.checks import check_positive
 from pushforward.divergence import value_and_divergence
+from pushforward.matching.base import Matching
 
 
-class Critic(eqx.Module):
+class Critic(Matching):
     """`- E[ s_q . f + div f - lambda |f|^2 ]`, least at `f* = (s_q - s_p) / (2 lambda)` (Proposition 1)."""
 
     target: Target
@@ -18,6 +19,10 @@ class Critic(eqx.Module):
 
     def __check_init__(self):
         check_positive(self.weight, "weight")
+
+    def at(self, target: Target) -> "Critic":
+        """Return the critic of another target: it must see the one that the objective sees."""
+        return Critic(target, self.weight)
 
     def loss(self, score: Score, x: Float[Array, "n dim"], key: Key[Array, ""]) -> Float[Array, ""]:
         """Return the negative Fisher-Stein value of the critic `score` on the draws `x`."""

@@ -9,9 +9,10 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Score
 from pushforward.checks import check_positive
+from pushforward.matching.base import Matching
 
 
-class Denoising(eqx.Module):
+class Denoising(Matching):
     """`E[ |s(x + sigma e) + e / sigma|^2 ]`: its minimiser is the score of the draws **smoothed** by `sigma`.
 
     Cheap and noisy: the variance of the target `-e / sigma` grows as `1 / sigma^2`.

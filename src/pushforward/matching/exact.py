@@ -1,15 +1,15 @@
 """Exact score matching (Hyvarinen 2005): the whole divergence, one tangent a coordinate."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Score
 from pushforward.divergence import value_and_divergence
+from pushforward.matching.base import Matching
 
 
-class Exact(eqx.Module):
+class Exact(Matching):
     """`E[ |s(x)|^2 + 2 div s(x) ]`, whose minimiser is the score of the draws' own law.
 
     The cost grows with `dim`; in few dimensions nothing is better.

@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from pushforward.checks import check_positive
 from pushforward.kernels import median, squared_distances
+from pushforward.matching.base import Direct
 
 
 class SpectralScore(eqx.Module):
@@ -22,7 +23,7 @@ class SpectralScore(eqx.Module):
         return -(k @ self.eigenvectors) @ self.coefficients
 
 
-class Kernel(eqx.Module):
+class Kernel(Direct):
     """The score of the draws by expanding it in the eigenfunctions `psi_j` of an RBF kernel.
 
     Nystrom: with `K u_j = l_j u_j` on `n` draws, `psi_j(x) = sqrt(n) / l_j sum_m u_jm k(x, x_m)`, and by

@@ -8,9 +8,10 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Score
 from pushforward.checks import check_count
 from pushforward.divergence import value_and_quadratic_form
+from pushforward.matching.base import Matching
 
 
-class Sliced(eqx.Module):
+class Sliced(Matching):
     """`E[ |s(x)|^2 + 2 v . J_s(x) v ]` with random signs `v`: exact matching in expectation, at any `dim`.
 
     The variance-reduced form: the square is taken whole, only the divergence is projected.

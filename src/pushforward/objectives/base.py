@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -10,25 +10,9 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent
+from pushforward.networks.invertible import Invertible as Invertible
 
 Network: TypeAlias = Callable[[Float[Array, " latent"]], Float[Array, " dim"]]
-
-
-@runtime_checkable
-class Invertible(Protocol):
-    """A map that knows its inverse and its determinant."""
-
-    def __call__(self, z: Array, /) -> Array:
-        """Map one latent."""
-        ...
-
-    def value_and_log_det(self, z: Array, /) -> tuple[Array, Array]:
-        """Map one latent, and return `log |det|` of the map there."""
-        ...
-
-    def inverse_and_log_det(self, x: Array, /) -> tuple[Array, Array]:
-        """Return the latent of one point, and `log |det|` of the map there."""
-        ...
 
 
 class View(NamedTuple):
@@ -43,8 +27,24 @@ class View(NamedTuple):
     """The law of the latents; only `ExactKL` asks for it."""
 
 
+class Wants(NamedTuple):
+    """What an objective asks of the training around it."""
+
+    fitted: Literal["score", "critic", "nothing"] = "score"
+    """What must be fitted to the draws before each step."""
+    smooth: bool = False
+    """Whether the fitted score is differentiated, and must be smooth."""
+    one_derivative: bool = False
+    """Whether the log density is differentiated once only, which saves work where it solves equations."""
+
+
 class Objective(eqx.Module):
-    """A surrogate: its value may mean nothing, its gradient through the draws is what counts."""
+    """A surrogate: its value may mean nothing, its gradient through the draws is what counts.
+
+    A subclass in a user's own file is used as it is: `fit(key, target, method=methods.KL(objective=Mine()))`.
+    """
+
+    wants: ClassVar[Wants] = Wants()
 
     @abc.abstractmethod
     def surrogate(

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Key
 
-from pushforward.objectives.base import Network, Objective, View
+from pushforward.objectives.base import Network, Objective, View, Wants
 
 Weight = float | Callable[[Float[Array, ""]], Any]
 
@@ -24,6 +24,14 @@ class Combined(Objective):
                 f"`weights` must have one entry for each of the objectives; got {len(self.weights)} "
                 f"for {len(self.objectives)}."
             )
+
+    @property
+    def wants(self) -> Wants:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What any of its parts wants."""
+        each = [part.wants for part in self.objectives]
+        kinds = [w.fitted for w in each]
+        fitted = "score" if "score" in kinds else "critic" if "critic" in kinds else "nothing"
+        return Wants(fitted, any(w.smooth for w in each), all(w.one_derivative for w in each))
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

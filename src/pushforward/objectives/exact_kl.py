@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.latents import Latent
-from pushforward.objectives.base import Invertible, Network, Objective, View, push
+from pushforward.objectives.base import Invertible, Network, Objective, View, Wants, push
 from pushforward.objectives.small_matrices import inverse_and_log_det
 
 
@@ -57,6 +57,8 @@ class ExactKL(Objective):
     determinant cannot pass through zero, where the score is infinite, so a map that starts one-to-one
     stays locally so. Costs `dim` tangents and one small solve a draw: comfortable to about 20 dimensions.
     """
+
+    wants = Wants("nothing", one_derivative=True)
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

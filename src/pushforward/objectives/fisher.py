@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Score
 from pushforward.checks import check_choice, check_positive
 from pushforward.divergence import value_and_divergence
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 def _hyvarinen(score: Score, x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -37,6 +37,11 @@ class Fisher(Objective):
         check_choice(self.form, "form", ("trace", "projection"))
         check_positive(self.sigma, "sigma")
 
+    @property
+    def wants(self) -> Wants:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The trace form differentiates the score."""
+        return Wants(smooth=self.form == "trace")
+
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
     ) -> Float[Array, ""]:
@@ -61,6 +66,8 @@ class FisherStein(Objective):
     At the optimal critic its gradient is the Fisher gradient divided by `2 lambda` (Theorem).
     Fit the critic with `matching.Critic`.
     """
+
+    wants = Wants("critic", smooth=True)
 
     weight: float = eqx.field(static=True, default=0.5)
 

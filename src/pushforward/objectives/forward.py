@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_count
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 def _mean_distance(x: Float[Array, "n dim"], y: Float[Array, "m dim"]) -> Float[Array, ""]:
@@ -21,6 +21,8 @@ class Forward(Objective):
     It sees what KL cannot (a mode the sampler has dropped), and inherits the buffer's errors: let its
     weight go to zero before training ends.
     """
+
+    wants = Wants("nothing")
 
     buffer: Float[Array, "m dim"]
     batch_size: int = eqx.field(static=True, default=1024)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 class KL(Objective):
@@ -12,6 +12,8 @@ class KL(Objective):
 
     The score-function term of the gradient has mean zero and is dropped.
     """
+
+    wants = Wants(one_derivative=True)
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.kernels import RBF, RadialKernel
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 class KSD(Objective):
@@ -13,6 +13,8 @@ class KSD(Objective):
 
     The gradient runs through the kernel and through the target's score (second derivatives of `log q`).
     """
+
+    wants = Wants("nothing")
 
     kernel: RadialKernel = RBF(1.0)
 

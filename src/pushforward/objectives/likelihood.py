@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_count
-from pushforward.objectives.base import Invertible, Network, Objective, View
+from pushforward.objectives.base import Invertible, Network, Objective, View, Wants
 
 
 class Likelihood(Objective):
@@ -15,6 +15,8 @@ class Likelihood(Objective):
     It is `KL(buffer || p)` up to a constant: it covers all that the buffer holds, and inherits the buffer's
     errors; let its weight go to zero before training ends.
     """
+
+    wants = Wants("nothing")
 
     buffer: Float[Array, "m dim"]
     batch_size: int = eqx.field(static=True, default=1024)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 
-from pushforward.objectives.base import Invertible, Network, Objective, View
+from pushforward.objectives.base import Invertible, Network, Objective, View, Wants
 
 
 class Reweighted(Objective):
@@ -14,6 +14,8 @@ class Reweighted(Objective):
     Reverse KL leaves out the thin end of a law, where it costs nothing; this wants it in proportion. Its
     noise is that of the weights, hence the factor: where few draws carry all the weight, they do not lead.
     """
+
+    wants = Wants("nothing")
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

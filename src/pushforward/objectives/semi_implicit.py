@@ -6,7 +6,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks import NoiseHead
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 class SemiImplicitKL(Objective):
@@ -16,6 +16,8 @@ class SemiImplicitKL(Objective):
     the divergence as the batch grows (semi-implicit variational inference). How large a batch must be for
     that grows with the dimension and with how small the noise is: for polishing in a few dimensions.
     """
+
+    wants = Wants("nothing")
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

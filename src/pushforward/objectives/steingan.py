@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.kernels import RBF, median_bandwidth
-from pushforward.objectives.base import Network, Objective, View, push
+from pushforward.objectives.base import Network, Objective, View, Wants, push
 
 
 class SteinGAN(Objective):
@@ -15,6 +15,8 @@ class SteinGAN(Objective):
     row sum, as in its authors' code. It is KL training with a kernel-smoothed
     estimate of the score difference.
     """
+
+    wants = Wants("nothing")
 
     def surrogate(
         self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View

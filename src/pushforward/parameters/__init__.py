@@ -3,8 +3,6 @@
 Nothing here needs JAX or NumPyro: a loaded sampler gives named draws without the model it was trained on.
 """
 
-from pushforward.parameters.kinds import KINDS as KINDS
-from pushforward.parameters.kinds import Kind as Kind
-from pushforward.parameters.record import Parameter as Parameter
-from pushforward.parameters.record import Parameters as Parameters
-from pushforward.parameters.specs import read_constraint as read_constraint
+from pushforward.lazy import attach
+
+__getattr__, __dir__ = attach(__name__, __file__)

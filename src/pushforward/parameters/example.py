@@ -1,7 +1,7 @@
 """Names and shapes from an example: any pytree of arrays, its paths the names."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -10,13 +10,30 @@ from pushforward.parameters.record import Parameters
 from pushforward.parameters.specs import EXAMPLES, match_names, read_constraint
 
 
-def parameters_of_example(example: Any, constraints: Any) -> tuple[Parameters, Any]:
-    """Return the parameters that a pytree of arrays shows, and the structure to put them back into."""
-    paths, structure = jax.tree_util.tree_flatten_with_path(example)
-    if not paths:
+class Structure(NamedTuple):
+    """How named values become a pytree like the example: JAX's order of its leaves is not the written one."""
+
+    tree: Any
+    names: tuple[str, ...]
+
+    def filled(self, values: Mapping[str, Any]) -> Any:
+        """Return the pytree."""
+        return jax.tree.unflatten(self.tree, [values[name] for name in self.names])
+
+
+def parameters_of_example(example: Any, constraints: Any) -> tuple[Parameters, Structure]:
+    """Return the parameters that a pytree of arrays shows, in the order in which it was written.
+
+    With them comes the structure to put their values back into.
+    """
+    found, tree = jax.tree_util.tree_flatten_with_path(example)
+    leaves = dict(found)
+    if not leaves:
         raise ValueError("`example` must hold at least one array; it is an empty pytree.")
-    single = len(paths) == 1 and not paths[0][0]
-    names = ["x"] if single else [".".join(_word(step) for step in path) for path, _ in paths]
+    single = () in leaves
+    words = {path: "x" if single else ".".join(_word(step) for step in path) for path in leaves}
+    paths = _written(example)
+    names = [words[path] for path in paths]
     if single and constraints is not None and not isinstance(constraints, Mapping):
         constraints = {"x": constraints}
     if constraints is not None and not isinstance(constraints, Mapping):
@@ -26,10 +43,10 @@ def parameters_of_example(example: Any, constraints: Any) -> tuple[Parameters, A
         )
     specs = match_names(flat(constraints) if constraints is not None else None, names)
     items = tuple(
-        read_constraint(name, _shape(name, leaf), specs[name])
-        for name, (_, leaf) in zip(names, paths, strict=True)
+        read_constraint(name, _shape(name, leaves[path]), specs[name])
+        for name, path in zip(names, paths, strict=True)
     )
-    return Parameters(items), structure
+    return Parameters(items), Structure(tree, tuple(words.values()))
 
 
 def flat(constraints: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -41,6 +58,15 @@ def flat(constraints: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{name}"] = spec
     return found
+
+
+def _written(node: Any) -> list[tuple[Any, ...]]:
+    """Return the paths of all leaves in the order in which they were written: JAX sorts dictionaries."""
+    children = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda part: part is not node)[0]
+    if isinstance(node, dict):
+        places = {key: place for place, key in enumerate(node)}
+        children.sort(key=lambda child: places[child[0][0].key])
+    return [(*path, *rest) for path, child in children for rest in (_written(child) if path else [()])]
 
 
 def _word(step: Any) -> str:

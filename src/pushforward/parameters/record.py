@@ -10,7 +10,6 @@ import numpy as np
 
 from pushforward.checks import check_choice
 from pushforward.parameters.kind import Kind, Values, namespace
-from pushforward.parameters.kinds import KINDS
 
 MAX_SIZE = 2**31
 """No honest parameter is larger; a stranger's file shall not overflow a product of sizes."""
@@ -40,6 +39,8 @@ class Parameter:
         sizes = isinstance(self.shape, tuple) and all(type(n) is int and n >= 0 for n in self.shape)
         if not sizes or math.prod(self.shape) > MAX_SIZE or len(self.shape) > 16:
             raise ValueError(f"parameter {self.name!r}: its shape must be sizes; got {self.shape!r}.")
+        from pushforward.parameters.kinds import KINDS  # which most fits never ask for
+
         check_choice(self.kind, f"constraint of {self.name!r}", KINDS)
         try:
             free = self.map.free_shape(self.shape)
@@ -63,6 +64,8 @@ class Parameter:
     @property
     def map(self) -> Kind:
         """The bijection."""
+        from pushforward.parameters.kinds import KINDS
+
         return KINDS[self.kind]
 
     @property
@@ -141,6 +144,10 @@ class Parameters:
     def names(self) -> tuple[str, ...]:
         """Names in order."""
         return tuple(item.name for item in self.items)
+
+    def facts(self) -> list[tuple]:
+        """Return what coordinates mean, parameter by parameter; how axes are labelled does not matter."""
+        return [(p.name, p.shape, p.kind, p.low, p.high) for p in self.items]
 
     def constrain(self, x: Values) -> dict[str, Values]:
         """Map coordinates `(..., dim)` to named values `(..., *shape)`."""

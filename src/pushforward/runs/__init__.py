@@ -2,7 +2,6 @@
 
 from pushforward.runs.reading import Run as Run
 from pushforward.runs.reading import load_run as load_run
-from pushforward.runs.writing import changed as changed
 from pushforward.runs.writing import check_folder as check_folder
 from pushforward.runs.writing import free_name as free_name
 from pushforward.runs.writing import save_run as save_run

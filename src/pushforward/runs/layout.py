@@ -1,6 +1,8 @@
 """What a run's folder is made of: names that its writer and its reader must agree on."""
 
-SAMPLER, ABOUT, HISTORY = "sampler.pf", "run.json", "history.jsonl"
+from pushforward.container import SAMPLER as SAMPLER
+
+ABOUT, HISTORY = "run.json", "history.jsonl"
 MODEL = "model.py"
 """A copy of the user's own file, where the target came from one: a run can be made again from its folder."""
 

@@ -6,16 +6,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushforward.records import Header
+from pushforward.checks import check_count
+from pushforward.machine import cores, versions
 from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
 
 if TYPE_CHECKING:
     # Checking a folder must not cost the import of everything that can train a sampler.
-    from pushforward.training import Fit
+    from pushforward.run.fit import Fit
 
 
 def check_folder(folder: str | os.PathLike, argument: str = "folder") -> Path:
@@ -66,7 +66,7 @@ def save_run(
     - `model`: the user's own file that the target came from; a copy is kept with the run.
     """
     folder = Path(folder)
-    story, header = fit.sampler.about, Header.of_this_machine("fit", "-", seed, command)
+    story = fit.sampler.about
     found = {name: {"value": value} for name, value in story["metrics"].items()}
     about = {
         "format": FORMAT,
@@ -74,11 +74,13 @@ def save_run(
         "target": dict(target),
         "method": story["method"],
         "settings": story["settings"],
-        "changed": changed(story["method"], story["settings"]),
-        "seed": header.seed,
+        "changed": story["changed"],
+        "digest": story["digest"],
+        "recipe": fit.recipe.plain(),
+        "seed": check_count(seed, "seed", at_least=0),
         "command": command,
-        "versions": header.versions,
-        "cores": header.cores,
+        "versions": versions(),
+        "cores": cores(),
         "outcome": fit.outcome.name,
         "message": message or ": ".join(filter(None, (fit.outcome.value, story.get("why", "")))),
         "phases": story["phases"],
@@ -109,14 +111,6 @@ def free_name(folder: str | os.PathLike) -> Path:
         if not free.exists():
             return free
         number += 1
-
-
-def changed(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from their method's: all of them, where the method is unknown."""
-    from pushforward.training import PRESETS
-
-    usual = asdict(PRESETS[method]) if method in PRESETS else {}
-    return {n: v for n, v in settings.items() if n not in usual or usual[n] != v}
 
 
 def _settle(beside: Path, folder: Path) -> Path:

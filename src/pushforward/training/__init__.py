@@ -1,14 +1,15 @@
-"""From a target to a sampler: the alternating algorithm, the one loop, the teacher, the recipe."""
+"""How a network is trained: the alternating algorithm of the paper, and the one loop."""
 
 from pushforward.training.alternating import Parts as Parts
+from pushforward.training.alternating import State as TrainingState
 from pushforward.training.alternating import alternating as alternating
-from pushforward.training.fit import Fit as Fit
-from pushforward.training.fit import fit as fit
+from pushforward.training.alternating import averaged as averaged
 from pushforward.training.loop import LoopResult as LoopResult
+from pushforward.training.loop import Position as Position
+from pushforward.training.loop import Row as Row
 from pushforward.training.loop import run as run
+from pushforward.training.loop import run_chunk as run_chunk
 from pushforward.training.outcome import FitError as FitError
 from pushforward.training.outcome import Outcome as Outcome
-from pushforward.training.preflight import check_target as check_target
-from pushforward.training.settings import PRESETS as PRESETS
-from pushforward.training.settings import Settings as Settings
-from pushforward.training.settings import preset as preset
+
+__all__ = ["TrainingState"]

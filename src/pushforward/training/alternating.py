@@ -12,11 +12,9 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.latents import Latent
-from pushforward.matching import Critic, Kernel
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
-from pushforward.targets import Gaussian, Tempered
-from pushforward.training.spread import in_tiles, over_devices
+from pushforward.training.sharding import in_tiles, over_devices
 
 
 class State(NamedTuple):
@@ -102,18 +100,20 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
     progress = state.step / parts.num_steps
     target = parts.target
     if parts.tempering is not None:
+        from pushforward.targets import Gaussian, Tempered
+
         # In the frame, the easy end of the path is a standard normal.
         target = Tempered(
             target, parts.tempering(progress), Gaussian(np.zeros(target.dim), np.eye(target.dim))
         )
 
-    # A critic looks at the target too, and must see the one that the objective sees.
-    matching = Critic(target, parts.matching.weight) if isinstance(parts.matching, Critic) else parts.matching
+    # What looks at the target must see the one that the objective sees.
+    matching = parts.matching.at(target) if hasattr(parts.matching, "at") else parts.matching
     score_net, score_average, score_opt, score_loss, score_ok = _fit_score(parts, matching, key_score, state)
 
     def gradient(z, key):
-        if isinstance(parts.matching, Kernel):
-            score = parts.matching.fit(jax.lax.stop_gradient(push(state.network, z)))
+        if hasattr(matching, "fit"):
+            score = matching.fit(jax.lax.stop_gradient(push(state.network, z)))
         else:
             # Averaged over its recent steps: the noise of the score net is what limits the sampler.
             score = eqx.combine(score_average, score_net)

@@ -23,11 +23,16 @@ from pushforward.training.pace import Alone, Pace
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
 
-PATIENCE = 3
-"""Chunks in a row with most of their steps skipped before the run is called diverged, ..."""
 
-LEAST_PATIENCE = 10
-"""... if they hold at least so many steps: in a short run a chunk is a step or two."""
+class Patience(NamedTuple):
+    """How long steps may be skipped before a run is called diverged, and how often it looks up."""
+
+    chunks: int = 3
+    """Chunks in a row with most of their steps skipped, ..."""
+    steps: int = 10
+    """... if they hold at least so many steps: in a short run a chunk is a step or two."""
+    look_every: float = 2.0
+    """Seconds between two looks at the clock."""
 
 
 class Position(NamedTuple):
@@ -109,32 +114,33 @@ def run(
     num_steps: int,
     log_every: int,
     monitor: Callable[[Any], Row] = lambda state: {},
-    observe: Callable[[Row], None] = lambda row: None,
-    enough: Callable[[Row], bool] = lambda row: False,
-    in_vain: Callable[[Row], bool] = lambda row: False,
+    observe: Callable[[Row], Any] = lambda row: None,
+    ends: Callable[[Row], Outcome | None] = lambda row: None,
     deadline: float = float("inf"),
     start: Position | None = None,
     keep: Callable[[Position], None] = lambda position: None,
     shrink: Callable[[], Algorithm | None] = lambda: None,
     crew: Alone | None = None,
+    patience: Patience = Patience(),  # noqa: B008 - a NamedTuple does not change
 ) -> LoopResult:
     """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
 
     **Arguments:**
 
     - `monitor`: extra scalars of the state, asked for once a chunk (a metric of fresh draws, say).
-    - `observe`: called with every row; progress bars live here.
-    - `enough`: says of a row that there is nothing left to do; `in_vain`, that nothing will come of it.
+    - `observe`: called with every row; progress bars and a user's callback live here. `True` stops the run.
+    - `ends`: says of a row how the run ends there, if it does, such as with nothing left to learn.
     - `deadline`: on `time.monotonic()`'s clock.
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
     - `shrink`: returns the same algorithm in need of less memory, or `None`; asked when memory ran out.
     - `crew`: agrees with other processes on when to stop and look, where there are any.
+    - `patience`: how long steps may be skipped.
 
     A chunk whose steps were all skipped leaves the state as it was, so the state handed back is always
     finite. An interrupt or an error hands back the state before it.
     """
-    crew, pace = crew or Alone(), Pace()
+    crew, pace = crew or Alone(), Pace(patience.look_every)
     at = start or Position(state, nothing(algorithm, key, state))
     key, at = crew.place(key), at._replace(state=crew.place(at.state), total=crew.place(at.total))
     began, take, early = time.monotonic() - at.seconds, None, len(at.rows) + 1
@@ -144,9 +150,9 @@ def run(
         here = at._replace(state=crew.back(at.state), total=crew.back(at.total))
         return LoopResult(crew.back(newest), list(here.rows), outcome, why, here)
 
-    if at.rows and _hopeless(at, num_steps):
+    if at.rows and _hopeless(at, num_steps, patience):
         return result(Outcome.DIVERGED)
-    if at.rows and (early_end := _early(at, num_steps, enough, in_vain)):
+    if at.rows and (early_end := _early(at, num_steps, ends)):
         return result(early_end)
     try:
         while at.step < num_steps:
@@ -182,11 +188,13 @@ def run(
                 return result(crew.blame(error), in_one_line(error))
             at = moved._replace(seconds=time.monotonic() - began)
             if at.step == end:
-                observe(at.rows[-1])
-                if _hopeless(at, num_steps):
+                stopped = observe(at.rows[-1])
+                if _hopeless(at, num_steps, patience):
                     return result(Outcome.DIVERGED)
-                if early_end := _early(at, num_steps, enough, in_vain):
+                if early_end := _early(at, num_steps, ends):
                     return result(early_end)
+                if stopped is True and at.step < num_steps:
+                    return result(Outcome.STOPPED)
             keep(at)
     except KeyboardInterrupt:
         return result(Outcome.INTERRUPTED)
@@ -207,19 +215,15 @@ def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], R
     )
 
 
-def _early(
-    at: Position, num_steps: int, enough: Callable[[Row], bool], in_vain: Callable[[Row], bool]
-) -> Outcome | None:
+def _early(at: Position, num_steps: int, ends: Callable[[Row], Outcome | None]) -> Outcome | None:
     """Return how a run ends before its last step, if it does."""
-    if at.step == num_steps:
-        return None
-    return Outcome.CONVERGED if enough(at.rows[-1]) else Outcome.INACCURATE if in_vain(at.rows[-1]) else None
+    return None if at.step == num_steps else ends(at.rows[-1])
 
 
-def _hopeless(at: Position, num_steps: int) -> bool:
+def _hopeless(at: Position, num_steps: int, patience: Patience) -> bool:
     # A run whose last steps were all skipped has not ended well, however short it is.
-    enough = at.bad_steps >= LEAST_PATIENCE or at.step == num_steps
-    return (at.bad_chunks >= PATIENCE and enough) or not np.isfinite(at.rows[-1].get("skipped", 0.0))
+    enough = at.bad_steps >= patience.steps or at.step == num_steps
+    return (at.bad_chunks >= patience.chunks and enough) or not np.isfinite(at.rows[-1].get("skipped", 0.0))
 
 
 def in_one_line(error: BaseException) -> str:

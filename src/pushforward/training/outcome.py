@@ -10,7 +10,8 @@ class Outcome(enum.Enum):
     FINISHED = "all steps were taken"
     CONVERGED = "the draws are as good as exact ones by their weights, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
-    UNTRAINED = "training ran away; the sampler is the one it began with, whose weights speak well of it"
+    STOPPED = "the callback ended the run; the sampler is the last one trained"
+    UNTRAINED = "training ran away; the sampler is the one it began with, which is good by its weights"
     INACCURATE = "the run came to its end, but by its own account the sampler is not the target yet"
     INTERRUPTED = "the run was interrupted; the sampler is the last good one"
     DIVERGED = "too many steps were not finite and were skipped; the sampler is the last finite one"
@@ -21,7 +22,8 @@ class Outcome(enum.Enum):
     @property
     def good(self) -> bool:
         """Whether the sampler is what was asked for, or at least the best the budget allowed."""
-        return self in (Outcome.FINISHED, Outcome.CONVERGED, Outcome.OUT_OF_TIME, Outcome.UNTRAINED)
+        good = (Outcome.FINISHED, Outcome.CONVERGED, Outcome.OUT_OF_TIME, Outcome.STOPPED, Outcome.UNTRAINED)
+        return self in good
 
     @property
     def broken(self) -> bool:

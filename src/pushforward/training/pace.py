@@ -8,10 +8,7 @@ from jax.sharding import Mesh
 from pushforward import distributed
 from pushforward.failures import is_exhausted
 from pushforward.training.outcome import Outcome
-from pushforward.training.spread import on_all, on_one
-
-LOOK_EVERY = 2.0
-"""Seconds between two looks, about: schedulers that ask a process to end wait for ten or thirty."""
+from pushforward.training.sharding import on_all, on_one
 
 
 class Pace:
@@ -21,7 +18,8 @@ class Pace:
         take(pace.steps(left))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look_every: float) -> None:
+        self._look_every = look_every
         self._stride, self._taken, self._started = 1, 0, 0.0
 
     def steps(self, left: int) -> int:
@@ -34,9 +32,9 @@ class Pace:
 
     def __exit__(self, *_: object) -> None:
         seconds = time.monotonic() - self._started
-        if seconds > LOOK_EVERY:
+        if seconds > self._look_every:
             self._stride = max(1, self._taken // 2)
-        elif seconds < LOOK_EVERY / 2 and self._taken == self._stride:
+        elif seconds < self._look_every / 2 and self._taken == self._stride:
             self._stride *= 2
 
 

@@ -11,7 +11,10 @@ from jaxtyping import Array, Bool, Float, Int
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
-from pushforward.training.peaks import MAX_MODES, Peaks
+from pushforward.recipe.peaks import Peaks
+from pushforward.recipe.table import Search
+
+MAX_MODES = Search().most_peaks
 
 VALLEY = 2.0
 """Nats below the lower of two peaks from which a dip between them counts as a valley."""

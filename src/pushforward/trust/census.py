@@ -9,10 +9,12 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
+from pushforward.mcmc.annealed import anneal
 from pushforward.one_by_one import one_by_one
-from pushforward.training.peaks import Peaks
-from pushforward.training.scout import climb, scout, uphill
-from pushforward.training.smc import teach
+from pushforward.recipe.peaks import Peaks
+from pushforward.recipe.search import climb, find_peaks
+from pushforward.recipe.table import Annealing, Dimensions, Search
+from pushforward.recipe.walks import climb_from
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
 from pushforward.trust.settings import CheckSettings
 
@@ -48,7 +50,7 @@ class Census:
         check_key(key)
         key_scout, key_weigh = jax.random.split(key)
         seen = one_by_one(target)
-        return _weigh(key_weigh, seen, scout(key_scout, seen), settings or CheckSettings())
+        return _weigh(key_weigh, seen, find_peaks(key_scout, seen), settings or CheckSettings())
 
     def extended(
         self, key: Key[Array, ""], draws: Float[np.ndarray, "n dim"], settings: CheckSettings
@@ -57,13 +59,13 @@ class Census:
         starts = draws[np.linspace(0, len(draws) - 1, CLIMBERS).astype(int)]
         typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
         steps = jax.device_put(np.full((CLIMBERS, 1), typical, draws.dtype))
-        ends = uphill(self.target, jax.device_put(starts), steps, CLIMB_STEPS)[:2]
+        ends = climb_from(self.target, jax.device_put(starts), steps, CLIMB_STEPS, Search())[:2]
         x, value = (np.asarray(each, np.float64) for each in ends)
         strangers = unlinked(self.target, self.basins.peaks, x, value)
         if not strangers.any():
             return self
         again = np.resize(x[strangers], x.shape).astype(draws.dtype)
-        found = climb(self.target, jax.device_put(again), steps)
+        found = climb(self.target, jax.device_put(again), steps, CLIMB_STEPS, Search(), Dimensions())
         if found is None:
             return self
         return _weigh(key, self.target, join(self.basins.peaks, found), settings)
@@ -77,8 +79,9 @@ def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSet
     inside, weights, log_z = InFrame(target, basins.frame), [], []
     # Where a sweep is dear, fewer particles: their spread over repeats goes into the error all the same.
     num_particles = settings.num_particles if target.dim <= MODERATE_DIM else settings.num_particles // 2
+    plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim, Dimensions())
     for each in jax.random.split(key, settings.census_repeats):
-        found = teach(each, inside, basins.start, num_particles=num_particles, num_snapshots=1)
+        found = anneal(each, inside, basins.start, plan)
         x = jax.vmap(basins.frame)(found.draws)
         weights.append(np.bincount(basins.of(x), minlength=basins.count) / len(x))
         log_z.append(found.log_z)

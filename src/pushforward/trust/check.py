@@ -7,9 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from pushforward.base import Target
+from pushforward.base import Target, aligned
 from pushforward.checks import check_key
+from pushforward.draws import Draws
 from pushforward.one_by_one import one_by_one
+from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, look, within
 from pushforward.trust.duplicates import duplicates_line, find_repeats
@@ -74,6 +76,10 @@ def check(
             f"`census` must be of the target that is checked, {target.name!r}; it is of "
             f"{census.target.name!r}. Take one with `Census.take(key, target)`."
         )
+    if isinstance(sampler, Sampler | Draws):
+        target, given = aligned(target, sampler.parameters), target
+        # A census of other coordinates would have to be taken again.
+        census = census if target is given else None
     if reference is not None:
         reference = check_rows(reference, "reference", target.dim)
         if not np.isfinite(reference).all():

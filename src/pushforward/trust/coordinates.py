@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame, unbent
-from pushforward.training.affine import frame_from_draws
+from pushforward.recipe.law import frame_from_draws
 
 ENOUGH = 20
 """Draws per coordinate from which a covariance is worth whitening by."""

@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import Target
+from pushforward.base import Target, aligned
 from pushforward.checks import check_count, check_key
 from pushforward.frame import InFrame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture
@@ -135,7 +135,7 @@ def evidence(
     latents = sampler.latent.sample(key_draws, num_draws)
     keys = jax.random.split(key_latents, num_draws)
     u, log_p = _own(guide, keys, latents, num_latents)
-    log_q = _values(InFrame(target, sampler.frame), u)
+    log_q = _values(InFrame(aligned(target, sampler.parameters), sampler.frame), u)
     x = jax.vmap(sampler.frame)(u)
     w = np.asarray(log_q, np.float64) - np.asarray(log_p, np.float64)
     # A draw where the target has no mass, or none that can be computed, has the weight zero.

@@ -10,6 +10,9 @@ import numpy as np
 from pushforward.trust.terminal import MEANINGS, p_words, summary
 
 if TYPE_CHECKING:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     from pushforward.trust.report import Pictures, Report
 
 COLUMNS = ("line", "verdict", "statistic", "p", "what was found", "its null", "what to do")
@@ -55,16 +58,27 @@ def _figure(pictures: "Pictures") -> str:
     )
 
 
+def plotting() -> "tuple[type[Figure], type[FigureCanvasAgg]]":
+    """Return what Matplotlib draws with and writes with, or say how to get it."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "A page with plots stands on `matplotlib`, which is not installed. "
+            "Install it with `pip install 'pushforward[plots]'`."
+        ) from error
+    return Figure, FigureCanvasAgg
+
+
 def plot(pictures: "Pictures") -> bytes:
     """Return a picture of marginals, energies and pairs before and after, as PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    make_figure, make_canvas = plotting()
     before, after = pictures.before, pictures.after
     dim = before.shape[1]
     panels = min(dim, MAX_PANELS)
     count = panels + 1 + (dim > 1)
-    figure = Figure(figsize=(2.6 * min(count, 4), 2.4 * -(-count // 4)), layout="constrained")
+    figure = make_figure(figsize=(2.6 * min(count, 4), 2.4 * -(-count // 4)), layout="constrained")
     axes = iter(np.ravel(figure.subplots(-(-count // 4), min(count, 4), squeeze=False)))
     for i in range(panels):
         _histogram(next(axes), before[:, i], after[:, i], f"x[{i}]")
@@ -78,7 +92,7 @@ def plot(pictures: "Pictures") -> bytes:
     for axis in axes:
         axis.set_visible(False)
     buffer = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(buffer)
+    make_canvas(figure).print_png(buffer)
     return buffer.getvalue()
 
 

@@ -10,8 +10,8 @@ from pushforward.frame import InFrame
 from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import Coupled
 from pushforward.sampler import Sampler
-from pushforward.training.repair import log_weights
 from pushforward.trust.line import Line
+from pushforward.weights import log_weights
 
 MAX_K, MIN_SHARE = 0.7, 0.1
 """Above this shape the weights' tail is too heavy for importance sampling (Vehtari et al.)."""

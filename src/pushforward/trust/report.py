@@ -85,6 +85,10 @@ class Report:
     def _repr_html_(self) -> str:
         return self.as_html()
 
+    def __repr__(self) -> str:
+        names = ", ".join(line.name for line in self.lines)
+        return f"Report({self.verdict}: {self.num_draws:,} draws of {self.target}; print it: {names})"
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield from render(self)
 

@@ -1,0 +1,30 @@
+from pushforward import distributed as distributed
+from pushforward import runtime as runtime
+from pushforward import targets as targets
+from pushforward.base import Algorithm as Algorithm
+from pushforward.base import ExactTarget as ExactTarget
+from pushforward.base import Target as Target
+from pushforward.container import BadFileError as BadFileError
+from pushforward.draws import Draws as Draws
+from pushforward.draws import load_draws as load_draws
+from pushforward.models import from_numpyro as from_numpyro
+from pushforward.models import from_pymc as from_pymc
+from pushforward.payback import BreakEven as BreakEven
+from pushforward.payback import break_even as break_even
+from pushforward.preflight.report import check_target as check_target
+from pushforward.recipe import methods as methods
+from pushforward.recipe.methods import preset as preset
+from pushforward.recipe.settings import Settings as Settings
+from pushforward.recipe.stages import Stage as Stage
+from pushforward.recipe.table import Recipe as Recipe
+from pushforward.run.fit import Fit as Fit
+from pushforward.run.fit import fit as fit
+from pushforward.sampler import Sampler as Sampler
+from pushforward.sampler import load as load
+from pushforward.training.outcome import FitError as FitError
+from pushforward.training.outcome import Outcome as Outcome
+from pushforward.trust import Census as Census
+from pushforward.trust import CheckSettings as CheckSettings
+from pushforward.trust import check as check
+
+__version__: str

@@ -1,0 +1,143 @@
+"""Adaptive tempered sequential Monte Carlo with ensemble moves.
+
+Particles go from a start law `q0` to the target along `q0^(1-b) q^b`; each next `b` keeps the effective
+sample size at a fixed share, and a few sweeps of Markov moves at each `b` restore diversity. Gives draws,
+their mode weights and `log Z`, from the log density alone.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Int, Key
+
+from pushforward.base import Target
+from pushforward.latents import Latent
+from pushforward.mcmc.moves import Moves, sweeps
+from pushforward.mcmc.path import Between, Population
+from pushforward.weights import effective_share
+
+
+class Plan(NamedTuple):
+    """How particles are annealed."""
+
+    num_particles: int
+    num_snapshots: int
+    """Populations at the target that are handed over, one after the other."""
+    ess_share: float
+    """Effective share of the particles that the next temperature keeps."""
+    most_temperatures: int
+    moves: Moves
+
+
+class Annealed(NamedTuple):
+    """What particles came to."""
+
+    draws: Float[Array, "m dim"]
+    log_z: float
+    num_temperatures: int
+    acceptance: float
+    start_efficiency: float
+    """Effective sample size, as a share, of plain importance sampling from the start."""
+
+    def row(self) -> dict[str, float]:
+        """Return what is told of a round."""
+        return {
+            "log_z": self.log_z,
+            "temperatures": self.num_temperatures,
+            "acceptance": self.acceptance,
+            "start_efficiency": self.start_efficiency,
+        }
+
+
+@eqx.filter_jit
+def next_temperature(
+    log_ratio: Float[Array, " n"], b: Float[Array, ""], ess_share: float
+) -> Float[Array, ""]:
+    """Return the largest `b' <= 1` whose importance weights keep the wanted effective sample size."""
+
+    def share(candidate):
+        return effective_share((candidate - b) * log_ratio)
+
+    def body(_, bracket):
+        low, high = bracket
+        middle = 0.5 * (low + high)
+        good = share(middle) >= ess_share
+        return jnp.where(good, middle, low), jnp.where(good, high, middle)
+
+    low, _ = jax.lax.fori_loop(0, 40, body, (b, jnp.asarray(1.0)))
+    return jnp.where(share(jnp.asarray(1.0)) >= ess_share, 1.0, jnp.maximum(low, b + 1e-6))
+
+
+@eqx.filter_jit
+def resample(key: Key[Array, ""], population: Population, log_weights: Float[Array, " n"]) -> Population:
+    """Systematic resampling."""
+    n = log_weights.size
+    cumulative = jnp.cumsum(jax.nn.softmax(log_weights))
+    positions = (jnp.arange(n) + jax.random.uniform(key)) / n
+    rows: Int[Array, " n"] = jnp.minimum(jnp.searchsorted(cumulative, positions), n - 1)
+    return Population(*(a[rows] for a in population))
+
+
+def anneal(
+    key: Key[Array, ""],
+    target: Target,
+    start: Latent,
+    plan: Plan,
+    observe: Callable[[str], None] = lambda words: None,
+) -> Annealed:
+    """Carry particles from `start` to `target`, then keep some populations at the target."""
+    between = Between(target, start)
+    key_start, key_path, key_end = jax.random.split(key, 3)
+    x = start.sample(key_start, plan.num_particles)
+    population = Population(x, *_ends(between, x))
+    log_ratio = population.log_target - population.log_start
+    efficiency = float(effective_share(log_ratio))
+    b, log_z, log_step, acceptance = jnp.asarray(0.0), 0.0, jnp.asarray(0.0), jnp.asarray(0.0)
+    count = 0
+    while float(b) < 1.0 and count < plan.most_temperatures:
+        key_resample, key_move = jax.random.split(jax.random.fold_in(key_path, count))
+        log_ratio = jnp.maximum(population.log_target - population.log_start, -1e30)
+        new = next_temperature(log_ratio, b, plan.ess_share)
+        log_weights = (new - b) * log_ratio
+        log_z += float(logsumexp(log_weights)) - np.log(plan.num_particles)
+        population = resample(key_resample, population, log_weights)
+        population, log_step, acceptance = sweeps(between, key_move, population, new, log_step, plan.moves)
+        b, count = new, count + 1
+        observe(f"temperature {count}: b = {float(b):.3g}, log Z = {log_z:.3f}")
+    snapshots = []
+    for i in range(plan.num_snapshots):
+        key_one = jax.random.fold_in(key_end, i)
+        population, log_step, acceptance = sweeps(
+            between, key_one, population, jnp.asarray(1.0), log_step, plan.moves
+        )
+        snapshots.append(population.x)
+    return Annealed(jnp.concatenate(snapshots), log_z, count, float(acceptance), efficiency)
+
+
+@eqx.filter_jit
+def efficiency_of(
+    key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096
+) -> Float[Array, ""]:
+    """Return the effective sample size, as a share, of plain importance sampling from a law."""
+    return effective_share(_log_weights(key, target, law, num_draws))
+
+
+@eqx.filter_jit
+def bound_of(key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096) -> Float[Array, ""]:
+    """Return the evidence lower bound of a law: at most `log Z`, by its divergence from the target."""
+    return jnp.mean(_log_weights(key, target, law, num_draws))
+
+
+def _log_weights(key: Key[Array, ""], target: Target, law: Latent, num_draws: int) -> Float[Array, " n"]:
+    log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
+    return log_target - log_law
+
+
+@eqx.filter_jit
+def _ends(between: Between, x: Float[Array, "n dim"]):
+    return jax.vmap(between.ends)(x)

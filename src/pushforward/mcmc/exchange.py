@@ -1,0 +1,176 @@
+"""Particles that go on by replica exchange: what tempered particles got wrong is put right by walking on.
+
+Particles that share few ancestors have the wrong share in every basin. Replicas of them at higher
+temperatures cross from basin to basin and change places with those at one, whose shares become right.
+"""
+
+import time
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.mcmc import tempering
+from pushforward.mcmc.tempering import Replicas
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How particles walk on."""
+
+    ladders: int
+    draws_each: int
+    """Ladders at most, and draws for each."""
+    hottest: float
+    levels: int
+    num_leapfrog: int
+    """Lowest inverse temperature, temperatures, and leapfrog steps of a move."""
+    crowd: int
+    heating: int
+    """Particles a ladder while they are heated, and chains at the end; moves at a temperature."""
+    first_step: float
+    num_warmup: int
+    """First leapfrog step, and steps that tune it."""
+    piece: int
+    thin: int
+    """Positions that a piece keeps of a ladder, and steps between two of them."""
+    least_pieces: int
+    usual_pieces: int
+    most_pieces: int
+    """Pieces below which a walk has not forgotten its start; where no clock says; and where one does."""
+    spread: int
+    stride: int
+    """Positions that are kept of each single chain at the end, and steps between two."""
+
+
+def exchanged(
+    key: Key[Array, ""],
+    target: Target,
+    draws: Float[Array, "m dim"],
+    walk: Walk,
+    deadline: float = float("inf"),
+) -> Float[Array, "_n dim"]:
+    """Return positions that replica exchange leads to from some of the draws; the draws, without the time.
+
+    Replicas that are hot are needed for the shares of basins only, and one of eight in a ladder can be kept.
+    So along the walk's second half, whose shares are right, many chains begin that have the target's own
+    temperature, and all of these are kept.
+
+    **Arguments:**
+
+    - `target`: in coordinates in which it is about as wide in all directions.
+    - `walk`: how long, and how many.
+    - `draws`: of which the density is finite; they may be of the right places with wrong shares.
+    - `deadline`: on `time.monotonic()`'s clock; the walk goes on for as long as it lasts, but not for ever.
+    """
+    if time.monotonic() > deadline:
+        return draws
+    key_heat, key_run, key_spread = jax.random.split(key, 3)
+    ladders = max(1, min(walk.ladders, len(draws) // walk.draws_each))
+    algorithm = tempering.algorithm(
+        target,
+        num_chains=ladders,
+        num_temperatures=walk.levels,
+        coldest_share=walk.hottest,
+        num_warmup=walk.num_warmup,
+        num_leapfrog=walk.num_leapfrog,
+    )
+    began = time.monotonic()
+    state = jax.block_until_ready(heated(key_heat, target, draws, ladders, walk))
+    # A piece takes less than this; like the first piece it is mostly compilation.
+    taken, walked = time.monotonic() - began, []
+    # What the chains will take after the walk, in pieces.
+    after = walk.spread * walk.stride * walk.crowd / (walk.piece * walk.thin * walk.levels)
+    usual = max(walk.least_pieces, walk.usual_pieces * ladders // walk.ladders)
+    for number in range(usual if deadline == float("inf") else walk.most_pieces):
+        began = time.monotonic()
+        ahead = 1.0 + after + max(0, walk.least_pieces - number) if number > 1 else 1.0
+        if began + ahead * taken > deadline:
+            break
+        first = jnp.asarray(number * walk.piece)
+        state, positions, _ = tempering.cold_positions(
+            algorithm, key_run, state, first, walk.piece, walk.thin
+        )
+        jax.block_until_ready(positions)
+        taken = time.monotonic() - began
+        walked.append(positions)
+    if len(walked) < walk.least_pieces:
+        return draws
+    along = jnp.concatenate(walked[len(walked) // 2 :]).reshape(-1, target.dim)
+    return spread(key_spread, target, along, walk.crowd * ladders, state.log_step[0], walk)
+
+
+def spread(
+    key: Key[Array, ""],
+    target: Target,
+    starts: Float[Array, "m dim"],
+    count: int,
+    log_step: Float[Array, ""],
+    walk: Walk,
+) -> Float[Array, "_n dim"]:
+    """Return positions of `count` chains of the target's own temperature, which begin at some of `starts`."""
+    key_starts, key_moves = jax.random.split(key)
+    x = starts[jax.random.choice(key_starts, len(starts), (count,))]
+    both, kept = (x, jax.lax.map(target.log_density, x, batch_size=1024)), []
+    # Stride by stride, so that an interrupt is heard.
+    for key_stride in jax.random.split(key_moves, walk.spread):
+        both = jax.block_until_ready(_stride(key_stride, target, both, log_step, walk))
+        kept.append(both[0])
+    return jnp.concatenate(kept)
+
+
+@eqx.filter_jit
+def _stride(
+    key: Key[Array, ""],
+    target: Target,
+    both: tuple[Float[Array, "n dim"], Float[Array, " n"]],
+    log_step: Float[Array, ""],
+    walk: Walk,
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
+    ones = jnp.ones(len(both[1]))
+
+    def move(both, key):
+        x, values = both
+        x, values, _ = tempering.moved(key, target, x, values, ones, log_step * ones, walk.num_leapfrog)
+        return (x, values), None
+
+    return jax.lax.scan(move, both, jax.random.split(key, walk.stride))[0]
+
+
+@eqx.filter_jit
+def heated(
+    key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], ladders: int, walk: Walk
+) -> Replicas:
+    """Return ladders whose every temperature has about the shares of basins that belong to it.
+
+    From one temperature to the next particles are resampled by `q^(b' - b)` and moved. Replicas that all
+    began as draws would bring too many from narrow basins, whose share falls with the temperature, back down.
+    """
+    key_draws, key_levels = jax.random.split(key)
+    x = draws[jax.random.choice(key_draws, len(draws), (ladders * walk.crowd,))]
+    values = jax.vmap(target.log_density)(x)
+
+    def level(carry, now):
+        x, values, log_step, before = carry
+        key, b = now
+        key_pick, key_moves = jax.random.split(key)
+        rows = jax.random.categorical(key_pick, (b - before) * values, shape=values.shape)
+        everywhere = jnp.full(values.shape, b)
+
+        def move(carry, now):
+            (x, values, log_step), (key, count) = carry, now
+            steps = jnp.full(values.shape, log_step)
+            x, values, rates = tempering.moved(key, target, x, values, everywhere, steps, walk.num_leapfrog)
+            return (x, values, tempering.adapted(log_step, jnp.mean(rates), count)), None
+
+        moves = (jax.random.split(key_moves, walk.heating), jnp.arange(walk.heating))
+        (x, values, log_step), _ = jax.lax.scan(move, (x[rows], values[rows], log_step), moves)
+        return (x, values, log_step, b), (x[:ladders], log_step)
+
+    begin = (x, values, jnp.log(walk.first_step), jnp.asarray(1.0))
+    levels = (jax.random.split(key_levels, walk.levels), tempering.ladder(walk.levels, walk.hottest))
+    _, (positions, log_steps) = jax.lax.scan(level, begin, levels)
+    return tempering.begin(target, jnp.swapaxes(positions, 0, 1), log_steps)

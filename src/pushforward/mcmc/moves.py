@@ -1,0 +1,182 @@
+"""Moves of a population that leave the law at its place on the path as it is."""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.latents import Latent, NormalMixture
+from pushforward.mcmc.path import Between, Population, mix
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How a population moves."""
+
+    num_sweeps: int
+    """Rounds of ensemble and Langevin moves in one go."""
+    acceptance: float
+    """Langevin acceptance that step sizes aim at."""
+    step_spread: float
+    """Width of the logs of Langevin step sizes."""
+    partial: bool
+    """Whether an ensemble move may leave some coordinates where they are, and particles exchange some."""
+
+
+def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
+    """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
+    sub = x[:: max(1, x.shape[0] // 4096)]
+    middle = jnp.median(sub, axis=0)
+    deviation = 1.4826 * jnp.median(jnp.abs(sub - middle), axis=0) + 1e-12
+    y = jnp.clip(sub - middle, -5.0 * deviation, 5.0 * deviation)
+    covariance = y.T @ y / sub.shape[0]
+    ridge = 1e-6 * jnp.diagonal(covariance) + 1e-12 * jnp.max(jnp.diagonal(covariance)) + 1e-30
+    return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
+
+
+def _nearest_mean(start: Latent, x: Float[Array, "n dim"], moves: Moves) -> Float[Array, "n #dim"]:
+    """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
+
+    Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
+    """
+    if not moves.partial or not isinstance(start, NormalMixture):
+        return jnp.zeros((len(x), 1))
+    return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
+
+
+def _accept(key, old: Population, new: Population, b, log_correction: Array | float = 0.0):
+    gain = mix(new.log_target, new.log_start, b) - mix(old.log_target, old.log_start, b)
+    u = jnp.log(jax.random.uniform(key, gain.shape))
+    yes = u < jnp.where(jnp.isnan(gain), -jnp.inf, gain + log_correction)
+    return _chosen(yes, new, old), yes
+
+
+def _chosen(yes, new: Population, old: Population) -> Population:
+    return jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
+
+
+def _differences(key, between: Between, population: Population, b, moves: Moves) -> Population:
+    """Move one half along differences of the other (differential evolution), then let them change places.
+
+    Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
+    mode weights keep mixing at every temperature.
+    """
+    key_pair, key_scale, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    half = n // 2
+    moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
+    pair = jax.random.randint(key_pair, (2, half), 0, n - half)
+    u = jax.random.uniform(key_scale, (half, 2))
+    if not moves.partial:
+        moved, root, whole = 1.0, np.sqrt(2 * dim), 0.3
+    else:
+        moved = _crossover(jax.random.fold_in(key_scale, 1), half, dim)
+        count = jnp.sum(moved, axis=1, keepdims=True)
+        root, whole = jnp.sqrt(2.0 * jnp.maximum(count, 1.0)), jnp.where(count < dim, 0.6, 0.3)
+    scale = jnp.where(u[:, :1] < whole, 1.0, 2.38 / root * jnp.exp(4.5 * u[:, 1:] - 4.0))
+    x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
+    moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
+    return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
+
+
+def exchange(
+    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
+) -> Population:
+    """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
+
+    Where coordinates do not depend on each other, any exchange is accepted: what one particle found out about
+    a coordinate, all soon know.
+    """
+    key_pairs, key_mask, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    half = n // 2
+    order = jax.random.permutation(key_pairs, n)[: 2 * half]
+    old = jax.tree.map(lambda a: a[order], population)
+    one, other = old.x[:half], old.x[half:]
+    given = _crossover(key_mask, half, dim) * (other - one)
+    x = jnp.concatenate([one + given, other - given])
+    new = Population(x, *jax.vmap(between.ends)(x))
+    gain = mix(new.log_target, new.log_start, b) - mix(old.log_target, old.log_start, b)
+    gain = jnp.sum(gain.reshape(2, half), axis=0)
+    yes = jnp.log(jax.random.uniform(key_accept, (half,))) < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
+    kept = _chosen(jnp.tile(yes, 2), new, old)
+    return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
+
+
+def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
+    """Say for each row which coordinates move: a third of the time all, else from one to all of them.
+
+    A target of many independent wells has too many modes for whole differences to lead from one to another,
+    but few for each coordinate.
+    """
+    key_share, key_mask = jax.random.split(key)
+    u = jax.random.uniform(key_share, (num_rows, 2))
+    share = jnp.where(u[:, :1] < 1 / 3, 1.0, dim ** -u[:, 1:])
+    return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
+
+
+def _mala(key, between: Between, population: Population, b, cholesky, log_step, width):
+    """Langevin proposals with a spread of step sizes, preconditioned, drift clipped, exactly corrected."""
+    key_noise, key_step, key_accept = jax.random.split(key, 3)
+    n, dim = population.x.shape
+    limit = 3.0 * np.sqrt(dim)
+    offset = jax.random.uniform(key_step, (n, 1), minval=-width, maxval=0.0)
+    step = jnp.exp(log_step + offset)
+    slopes = jax.vmap(lambda x: between.value_and_slope(x, b))
+
+    def drift(slope):
+        d = slope @ cholesky
+        d = 0.5 * step * d
+        norm = jnp.linalg.norm(d, axis=1, keepdims=True)
+        return d * jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
+
+    old_drift = drift(slopes(population.x)[2])
+    noise = jax.random.normal(key_noise, (n, dim))
+    x = population.x + (step * (old_drift + noise)) @ cholesky.T
+    log_target, log_start, slope = slopes(x)
+    back = -noise - old_drift - drift(slope)
+    log_ratio = 0.5 * jnp.sum(noise**2 - back**2, axis=1)
+    moved, yes = _accept(key_accept, population, Population(x, log_target, log_start), b, log_ratio)
+    # Steps near the top of the spread say whether the top should move.
+    top = offset[:, 0] > -0.25 * width - 0.05
+    rate = jnp.sum(top & yes) / jnp.maximum(jnp.sum(top), 1)
+    return moved, jnp.mean(yes), rate
+
+
+@eqx.filter_jit
+def sweeps(
+    between: Between,
+    key: Key[Array, ""],
+    population: Population,
+    b: Float[Array, ""],
+    log_step: Float[Array, ""],
+    moves: Moves,
+) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
+    """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
+    cholesky = robust_cholesky(population.x - _nearest_mean(between.start, population.x, moves))
+
+    def body(carry, key_one):
+        population, log_step = carry
+        key_difference, key_mala = jax.random.split(key_one)
+        # Two halves of the population change places in each call, so two calls move everyone.
+        population, _ = jax.lax.scan(
+            lambda p, k: (_differences(k, between, p, b, moves), None),
+            population,
+            jax.random.split(key_difference),
+        )
+        if moves.partial:
+            population = exchange(jax.random.fold_in(key_one, 2), between, population, b)
+        population, acceptance, rate = _mala(
+            key_mala, between, population, b, cholesky, log_step, moves.step_spread
+        )
+        # The first steps may be far too long or too short: halve or double, then settle.
+        log_step = jnp.clip(log_step + 1.5 * (rate - moves.acceptance), -12.0, 1.0)
+        return (population, log_step), acceptance
+
+    (population, log_step), acceptance = jax.lax.scan(
+        body, (population, log_step), jax.random.split(key, moves.num_sweeps)
+    )
+    return population, log_step, acceptance[-1]

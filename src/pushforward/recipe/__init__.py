@@ -1,0 +1,1 @@
+"""The method as a value: its stages, what they hand to each other, and every number of them."""

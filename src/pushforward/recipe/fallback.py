@@ -1,0 +1,93 @@
+"""Stage `fallback`: particles, each a Langevin step wide, where no map came near them.
+
+Laws with symmetries, such as those of particles that may turn and change places, lie along thin shells that
+no mixture of a few normals and no map that keeps its neighbours together can follow. Tempered particles can.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.latents import NormalMixture
+from pushforward.recipe.judge import can_fall_back, heights, least_efficiency, lies_low, some
+from pushforward.recipe.reweight import is_cut
+from pushforward.recipe.stages import Clock
+from pushforward.recipe.state import State
+from pushforward.recipe.table import Fallback, Recipe
+from pushforward.training.outcome import Outcome
+
+
+def applies(state: State, recipe: Recipe) -> bool:
+    """Where a sampler was judged, found too inefficient, and particles can stand for the law."""
+    # An efficient map with another `log Z` may be the one that is right.
+    judged = recipe.training.judged and "efficiency" in state.metrics and state.draws is not None
+    poor = judged and not state.metrics["efficiency"] >= least_efficiency(state.dim, recipe.judge)
+    ended = state.outcome.good or state.outcome is Outcome.INACCURATE
+    return poor and ended and can_fall_back(state.dim, recipe)
+
+
+def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
+    """Hand back the particles where the map's draws lie much lower than theirs."""
+    parts, draws = state.parts, state.draws
+    assert parts is not None
+    assert draws is not None
+    if is_cut(state.outcome, clock):
+        return
+    key_look, key_walk = jax.random.split(key)
+    if not lies_low(key_look, parts.target, parts.latent, state.network, draws, recipe.judge):
+        return
+    clock.observe("particles go on by replica exchange")
+    # What only cuts must not change what comes out.
+    end = clock.until(recipe.clock.walk_until) if clock.plans else float("inf")
+    latent = around_particles(key_walk, parts.target, draws, recipe.fallback, end)
+    assert state.log_z is not None
+    yield state.replace(
+        latent=latent,
+        network=None,
+        reverted=True,
+        metrics={"log_z": state.log_z},
+        notes={f"map_{n}": v for n, v in state.metrics.items()} | {"particles": len(latent.weights)},
+        why=f"{state.why} The sampler is the annealed particles instead, each moved a little.",
+    )
+
+
+def around_particles(
+    key: Key[Array, ""],
+    target: Target,
+    draws: Float[Array, "m dim"],
+    numbers: Fallback,
+    deadline: float = float("inf"),
+) -> NormalMixture:
+    """Return equal normals around the points to which a Langevin step's drift takes particles.
+
+    `x + h^2 score(x) / 2 + h N(0, I)`, with the longest `h` that hardly lowers the log density. The drift
+    makes up for what the noise adds, so that a step may be longer than plain noise could be wide. The
+    particles are the annealed ones, gone on by replica exchange.
+    """
+    from pushforward.mcmc.exchange import Walk, exchanged  # of no use to most fits
+
+    walk = Walk(**{each.name: getattr(numbers, each.name) for each in fields(Walk)})
+    key_points, key_steps, key_walk = jax.random.split(key, 3)
+    within = draws[jnp.isfinite(heights(target, draws))]
+    points = some(key_points, exchanged(key_walk, target, within, walk, deadline), numbers.most)
+    before = heights(target, points)
+    scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
+    scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
+    eps = jax.random.normal(key_steps, points.shape)
+
+    def centres(size: float) -> Float[Array, "n dim"]:
+        return points + 0.5 * size**2 * scores
+
+    def is_gentle(size: float) -> bool:
+        fallen = before - heights(target, centres(size) + size * eps)
+        return bool(jnp.mean(jnp.clip(fallen, -numbers.worst, numbers.worst)) <= numbers.drop * target.dim)
+
+    sizes = [float(size) for size in np.geomspace(*numbers.step_range, numbers.num_steps)]
+    size = next((size for size in sizes if is_gentle(size)), sizes[-1])
+    factor = size * jnp.eye(target.dim)[None]
+    return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), factor)

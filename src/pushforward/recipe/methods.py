@@ -1,0 +1,120 @@
+"""Every method: a list of stages and a recipe, by name or made with some choices changed."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pushforward.checks import check_choice
+from pushforward.recipe import anneal, fallback, maps, necks, path_laplace, reweight, search, train
+from pushforward.recipe.settings import Settings
+from pushforward.recipe.stages import Stage
+from pushforward.recipe.state import State
+from pushforward.recipe.table import Recipe
+
+
+def _annealed(state: State, recipe: Recipe) -> bool:
+    return recipe.training.frame == "annealed" and not state.has_sampler
+
+
+SEARCH = Stage("search", _annealed, search.run)
+PATH = Stage("path", path_laplace.applies, path_laplace.run)
+ANNEAL = Stage("anneal", anneal.applies, anneal.run)
+NECKS = Stage("necks", necks.applies, necks.run)
+MAPS = Stage("maps", maps.applies, maps.run)
+TRAIN = Stage("train", lambda state, recipe: True, train.run, together=True)
+REWEIGHT = Stage("reweight", reweight.applies, reweight.run, together=True)
+FALLBACK = Stage("fallback", fallback.applies, fallback.run, together=True)
+
+ANNEALED = (SEARCH, PATH, ANNEAL, NECKS, MAPS)
+"""Stages that find draws, a frame and a mixture; they are a sampler without a network."""
+
+TRAINED = (*ANNEALED, TRAIN, REWEIGHT)
+JUDGED = (*TRAINED, FALLBACK)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A list of stages and the recipe that they follow."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    recipe: Recipe
+
+    def replace(self, *, stages: tuple[Stage, ...] | None = None, **changes: Any) -> "Method":
+        """Return a copy with other stages, or some fields of the recipe changed."""
+        recipe = self.recipe.replace(**changes) if changes else self.recipe
+        return Method(self.name, self.stages if stages is None else tuple(stages), recipe)
+
+
+# A sampler need not be one-to-one: latents to spare let it close the hole of a ring. Many steps at a rate
+# that falls far, since the noise of the score net moves mass along a ridge, where nothing pulls it back.
+_KL = Settings(
+    method="kl", extra_latents=6, num_steps=4000, score_batch_size=256, final_rate=0.003, ema=0.995
+)
+
+# A map that starts as the identity on a mixture fitted to the annealed draws.
+_FROM_MIXTURE = Settings(latent="mixture", network="modulated", activation="squareplus")
+
+PRESETS: dict[str, Settings] = {
+    "default": _FROM_MIXTURE.replace(
+        method="default",
+        objective="exact_kl",
+        matching="none",
+        # Open: what suits the dimension and the cost of the target.
+        network=None,
+        depth=None,
+        activation=None,
+        learning_rate=None,
+        batch_size=None,
+        num_steps=2000,
+        beta1=0.9,
+        forward_weight=1.0,
+        final_rate=0.02,
+        ema=0.998,
+        judged=True,
+    ),
+    "kl": _KL,
+    # Steps thirty times smaller than KL's: the divergence of the score net, not its value, drives Fisher,
+    # and a sampler that outruns its score net contracts.
+    "fisher": _FROM_MIXTURE.replace(
+        method="fisher",
+        objective="fisher",
+        num_steps=500,
+        learning_rate=3e-5,
+        score_learning_rate=3e-4,
+        score_ema=0.98,
+        batch_size=1024,
+        score_batch_size=1024,
+    ),
+    "combined": _KL.replace(method="combined", objective="combined", learning_rate=5e-4, score_steps=6),
+    "fisher_stein": _KL.replace(method="fisher_stein", objective="fisher_stein", learning_rate=2e-4),
+    "kernel": _KL.replace(method="kernel", matching="kernel", batch_size=256),
+    "ksd": _KL.replace(method="ksd", objective="ksd", matching="none"),
+    "steingan": _KL.replace(method="steingan", objective="steingan", matching="none"),
+}
+
+
+def preset(method: str = "default", **changes: Any) -> Settings:
+    """Return the settings of a method, with some of them changed."""
+    return PRESETS[check_choice(method, "method", PRESETS)].replace(**changes)
+
+
+def of_settings(settings: Settings) -> Method:
+    """Return the method of some settings."""
+    stages = JUDGED if settings.judged else TRAINED
+    return Method(settings.method, stages, Recipe(training=settings))
+
+
+METHODS: dict[str, Method] = {name: of_settings(settings) for name, settings in PRESETS.items()}
+METHODS["annealed"] = Method("annealed", ANNEALED, Recipe(training=preset(method="default")))
+
+
+def make(name: str, **changes: Any) -> Method:
+    """Return a method with some fields of its recipe changed."""
+    return METHODS[check_choice(name, "method", METHODS)].replace(**changes)
+
+
+Default, Annealed = partial(make, "default"), partial(make, "annealed")
+KL, Fisher, Combined = partial(make, "kl"), partial(make, "fisher"), partial(make, "combined")
+FisherStein, Kernel = partial(make, "fisher_stein"), partial(make, "kernel")
+KSD, SteinGAN = partial(make, "ksd"), partial(make, "steingan")

@@ -1,0 +1,169 @@
+"""The map that follows necks: written down from what draws say of them, not trained.
+
+Particles creep along a neck of many coordinates: what they may change of it in one move shrinks with the
+number of coordinates whose width must follow. Seen through a map that takes the widths along, they do not.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import Target
+from pushforward.frame import Frame, InFrame
+from pushforward.mcmc.annealed import bound_of
+from pushforward.networks import Coupled
+from pushforward.networks.coupled import num_layers, unbounded
+from pushforward.networks.mlp import MLP, mlp
+from pushforward.recipe.law import frame_from_draws
+from pushforward.recipe.pulled_back import PulledBack
+from pushforward.recipe.state import State, standard
+from pushforward.recipe.table import Necks, Recipe
+from pushforward.recipe.widths import Widths, find_necks
+
+
+class NeckMap(NamedTuple):
+    """A way of seeing draws: in a frame, necks and a narrow map along them, whose latents are normal."""
+
+    necks: tuple[int, ...]
+    frame: Frame
+    network: Coupled
+
+    def pulled_back(self, target: Target) -> Target:
+        """Return the target in the coordinates of the map's latents."""
+        return PulledBack(InFrame(target, self.frame), self.network)
+
+
+def seen_by_necks(
+    key: Key[Array, ""],
+    target: Target,
+    x: Float[Array, "m dim"],
+    recipe: Recipe,
+    against: State | None = None,
+) -> NeckMap | None:
+    """Return the best map of the necks of draws `x`, if one is nearly as good as a state's mixture.
+
+    What is good is near to the target, not likely by the draws: those of an early round may share few
+    ancestors, and a mixture of many normals knows their families by heart.
+    """
+    key_mixture, *keys = jax.random.split(key, 3)
+    best, bound = None, -float("inf")
+    if against is not None:
+        inside = InFrame(target, against.coordinates)
+        bound = -recipe.necks.worse + float(bound_of(key_mixture, inside, against.mixture))
+    for white, each in zip((False, True), keys, strict=True):
+        seen = neck_map(x, recipe, white=white)
+        if seen is None:
+            continue
+        value = float(bound_of(each, seen.pulled_back(target), standard(target.dim)))
+        if value > bound:
+            best, bound = seen, value
+    return best
+
+
+def neck_map(draws: Float[Array, "m dim"], recipe: Recipe, *, white: bool) -> NeckMap | None:
+    """Return the map that follows the necks of `draws`, if there are any.
+
+    A `white` frame takes linear dependence away first. Where all of it is chance, that smears a neck, since
+    correlations of what is wide at one end only are mostly noise.
+    """
+    correlated = recipe.annealing.num_snapshots
+    frame = frame_from_draws(draws, bend=False, law=recipe.law, correlated=correlated)
+    if not white:
+        frame = eqx.tree_at(lambda f: f.matrix, frame, jnp.eye(frame.dim))
+    matrix = np.asarray(frame.matrix, np.float64)
+    u = np.asarray(jax.vmap(frame.inverse)(draws), np.float64)
+    # By quantiles once more: covariances are those of the few widest draws.
+    low, middle, high = np.quantile(u, [0.1587, 0.5, 0.8413], axis=0)
+    half = np.maximum(0.5 * (high - low), 1e-30)
+    found = find_necks((u - middle) / half, recipe.necks, correlated)
+    if found is None:
+        return None
+    # The map's coordinates: middle + half * (centres + exp(units) * u'), in which it need not stretch much.
+    follows = np.any(found.slopes != 0.0, axis=1)
+    units = np.where(follows, found.offsets - recipe.necks.middle, 0.0)
+    scaled = Frame(
+        centre=frame.centre, scale=frame.scale, bend=frame.bend,
+        shift=frame.shift + jnp.asarray(matrix @ (middle + half * found.centres), float),
+        matrix=jnp.asarray(matrix * half * np.exp(units), float),
+    )  # fmt: skip
+    shifts = np.exp(-units)[:, None] * found.shifts
+    known = found._replace(offsets=found.offsets - units, shifts=shifts)
+    return NeckMap(found.necks, scaled, map_of(known, recipe.necks))
+
+
+def map_of(found: Widths, numbers: Necks) -> Coupled:
+    """Return the map that multiplies by those widths and adds those shifts.
+
+    Each coordinate follows a neck in the first layer that keeps this and moves that.
+    """
+    return Coupled(tuple(_net(layer, found, numbers) for layer in range(num_layers(len(found.offsets)))))
+
+
+def _net(layer: int, found: Widths, numbers: Necks) -> MLP:
+    dim, units = len(found.offsets), numbers.knots * len(found.necks)
+    first, first_bias = np.zeros((units, dim)), np.zeros(units)
+    last, last_bias = np.zeros((2 * dim, units)), np.zeros(2 * dim)
+    for number, neck in enumerate(found.necks):
+        slopes = found.slopes[:, neck]
+        half = numbers.each_way / np.abs(slopes).max()
+        knots, grid = np.linspace(-half, half, numbers.knots), np.linspace(-half, half, 256)
+        sharp = numbers.sharpness * numbers.knots / (2.0 * half)
+        mine = slice(number * numbers.knots, (number + 1) * numbers.knots)
+        first[mine, neck], first_bias[mine] = sharp, -sharp * knots
+        moved = [int(j) for j in np.flatnonzero(slopes) if _layer_of(int(j), neck) == layer]
+        if not moved:
+            continue
+        # The offset belongs to the neck that a coordinate follows most.
+        main = np.abs(found.slopes[moved]).argmax(1) == neck
+        logs = slopes[moved] * grid[:, None] + np.where(main, found.offsets[moved], 0.0)
+        wanted = np.column_stack([unbounded(logs), found.shifts[moved, neck] * grid[:, None]])
+        features = np.column_stack([_silu(sharp * (grid[:, None] - knots)), np.ones(len(grid))])
+        # Best where most draws are; the floor is for where none have been yet.
+        matters = np.sqrt(np.exp(-0.5 * grid**2) + numbers.floor)[:, None]
+        weights = np.linalg.lstsq(matters * features, matters * wanted, rcond=1e-9)[0]
+        rows = [*moved, *(dim + j for j in moved)]
+        last[rows, mine] = weights[:-1].T
+        last_bias[rows] += weights[-1]
+    return _deep(first, first_bias, last, last_bias)
+
+
+def _layer_of(j: int, neck: int) -> int:
+    """Return the first layer that keeps `neck` and moves `j`."""
+    bit = (j ^ neck) & -(j ^ neck)
+    return 2 * (bit.bit_length() - 1) + int(bool(neck & bit))
+
+
+def _silu(x: np.ndarray) -> np.ndarray:
+    return x / (1.0 + np.exp(-x))
+
+
+def _deep(first: np.ndarray, first_bias: np.ndarray, last: np.ndarray, last_bias: np.ndarray) -> MLP:
+    """Return a net of two hidden layers, the second of which passes on: `silu(h) - silu(-h) = h`."""
+    units = len(first)
+    both = np.concatenate([np.eye(units), -np.eye(units)])
+    weights = first, both, np.concatenate([last, -last], axis=1)
+    biases = first_bias, np.zeros(2 * units), last_bias
+    single = (tuple(jnp.asarray(a, float) for a in arrays) for arrays in (weights, biases))
+    return MLP(*single, activation="silu", skip=False)
+
+
+def filled_up(key: Key[Array, ""], narrow: Coupled, *, width: int) -> Coupled:
+    """Return the same map with hidden layers as wide as maps to train have; new units have no effect yet."""
+    dim = narrow.in_size
+    nets = []
+    for number, net in enumerate(narrow.nets):
+        fresh = mlp(jax.random.fold_in(key, number), dim, 2 * dim, width=width, depth=2, zero_last=True)
+        weights = [_corner(a, b) for a, b in zip(net.weights, fresh.weights, strict=True)]
+        biases = [b.at[: len(a)].set(a) for a, b in zip(net.biases, fresh.biases, strict=True)]
+        nets.append(MLP(tuple(weights), tuple(biases), net.activation, net.skip))
+    return Coupled(tuple(nets))
+
+
+def _corner(old: Float[Array, "_a _b"], fresh: Float[Array, "_c _d"]) -> Float[Array, "_c _d"]:
+    """Return `fresh` with `old` in its corner, whose units see nothing of the new ones."""
+    rows, columns = old.shape
+    return fresh.at[:rows].set(0.0).at[:rows, :columns].set(old)

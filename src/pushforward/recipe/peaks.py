@@ -1,0 +1,159 @@
+"""Peaks of a density: where their tops are, how wide and how high, each of them once."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pushforward.base import Target
+from pushforward.frame import Frame
+from pushforward.one_by_one import OneByOne
+from pushforward.probing import evaluate
+from pushforward.recipe.table import Search
+
+
+class Peaks(NamedTuple):
+    """Distinct places where uphill walks ended, best first, with the local scale of each coordinate."""
+
+    points: Float[np.ndarray, "k dim"]
+    choleskys: Float[np.ndarray, "k dim dim"]
+    log_densities: Float[np.ndarray, " k"]
+
+    @property
+    def log_masses(self) -> Float[np.ndarray, " k"]:
+        """Laplace's, but for the same constant: `log q + log det scale`."""
+        return self.log_densities + np.log(np.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
+
+    def rows(self, which: np.ndarray | list[int]) -> "Peaks":
+        """Return some of the peaks."""
+        return Peaks(*(each[which] for each in self))
+
+    def frame(self) -> Frame:
+        """Return the frame in which the normal law of the first peak's curvature is standard."""
+        cholesky = self.choleskys[0]
+        scale = np.linalg.norm(cholesky, axis=1)
+        zero = np.zeros(len(scale))
+        fields = self.points[0], scale, zero, zero, cholesky / scale[:, None]
+        return Frame(*(jnp.asarray(field, float) for field in fields))
+
+
+def that_matter(peaks: Peaks, numbers: Search) -> Peaks:
+    """Leave out peaks whose Laplace mass is next to nothing."""
+    window = numbers.mass_window + peaks.points.shape[1]
+    return peaks.rows(peaks.log_masses > peaks.log_masses.max() - window)
+
+
+def joined(peaks: Peaks, more: Peaks, numbers: Search) -> Peaks:
+    """Return the peaks of both, the highest first, each once."""
+    both = Peaks(*(np.concatenate(each) for each in zip(peaks, more, strict=True)))
+    both = that_matter(both.rows(once_each(both, numbers)), numbers)
+    return both.rows(foremost(both.points, both.log_densities, numbers.most_peaks, numbers))
+
+
+def foremost(points: np.ndarray, values: np.ndarray, most: int, numbers: Search) -> list[int]:
+    """Return at most so many points: the highest, and among these some of every kind.
+
+    Where coordinates have wells of their own there are very many peaks, and the highest may all be alike in
+    a coordinate, whose other well would be lost. So up to half are the highest of those in which a coordinate
+    is unlike what it is at any before.
+    """
+    order = [int(i) for i in np.argsort(-values)]
+    if len(order) <= most:
+        return order
+    spread = np.std(points, axis=0) + 1e-12
+    kept = order[:1]
+    for i in order[1:]:
+        nearest = np.min(np.abs(points[kept] - points[i]), axis=0)
+        if len(kept) < most // 2 and np.any(nearest > numbers.unusual * spread):
+            kept.append(i)
+    rest = [i for i in order if i not in set(kept)]
+    return sorted([*kept, *rest[: most - len(kept)]], key=order.index)
+
+
+def once_each(peaks: Peaks, numbers: Search) -> list[int]:
+    """Return the highest point of each peak: those within a part of a deviation of it are the same."""
+    kept: list[int] = []
+    for i in np.argsort(-peaks.log_densities):
+        apart = [np.linalg.solve(peaks.choleskys[j], peaks.points[i] - peaks.points[j]) for j in kept]
+        if all(np.linalg.norm(each) > numbers.same_peak for each in apart):
+            kept.append(int(i))
+    return kept
+
+
+@eqx.filter_jit
+def hessians(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
+    """Return the matrix of second derivatives of the log density at each point."""
+    if isinstance(target, OneByOne):
+        return jax.lax.map(target.hessian, x)
+    return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
+
+
+def to_the_top(
+    target: Target, points: np.ndarray, values: np.ndarray, numbers: Search, *, dear: bool = False
+) -> tuple[Float[np.ndarray, "k dim"], Float[np.ndarray, " k"]]:
+    """Take Newton's steps from each point as far as they lead upwards; return where they end, and how high.
+
+    Walks that end at different places of one bent ridge look like many peaks, all lower than there is one.
+    Where the curvature is `dear`, it is looked at once, at the beginning.
+    """
+    k, dim = points.shape
+    lengths = np.asarray(numbers.newton_lengths)
+    slopes = evaluate(target, points)[1].astype(np.float64)
+    inverse = None
+    for _ in range(numbers.newton_steps_many if dear else numbers.newton_steps):
+        if inverse is None or not dear:
+            inverse = _inverses(np.asarray(hessians(target, jnp.asarray(points)), np.float64))
+        steps = np.einsum("kij,kj->ki", inverse, np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
+        if not (0.5 * np.sum(steps * slopes, axis=1) > numbers.newton_gain).any():
+            break
+        tried = points + lengths[:, None, None] * steps
+        found, there = (
+            each.reshape(len(lengths), k, -1) for each in evaluate(target, tried.reshape(-1, dim))
+        )
+        usable = np.isfinite(there).all(axis=2) & np.isfinite(found[:, :, 0])
+        heights = np.where(usable, found[:, :, 0].astype(np.float64), -np.inf)
+        best, every = heights.argmax(axis=0), np.arange(k)
+        better = heights[best, every] > values
+        if not better.any():
+            break
+        points = np.where(better[:, None], tried[best, every], points)
+        slopes = np.where(better[:, None], there[best, every], slopes)
+        values = np.where(better, heights[best, every], values)
+    return points, values
+
+
+def _inverses(hessians: Float[np.ndarray, "k dim dim"]) -> Float[np.ndarray, "k dim dim"]:
+    """Return what a slope is multiplied by: the inverse curvature, uphill also where that has the wrong sign.
+
+    Coordinates are measured in units of their own curvature first: they may differ by many orders.
+    """
+    known = np.isfinite(hessians).all(axis=(1, 2), keepdims=True)
+    h = np.where(known, hessians, -np.eye(hessians.shape[1]))
+    unit = 1.0 / np.sqrt(np.maximum(np.abs(np.diagonal(h, axis1=1, axis2=2)), 1e-30))
+    sizes, vectors = np.linalg.eigh(-0.5 * (h + h.swapaxes(1, 2)) * unit[:, :, None] * unit[:, None, :])
+    sizes = np.maximum(np.abs(sizes), 1e-6 * np.abs(sizes).max(axis=1, keepdims=True) + 1e-30)
+    turned = unit[:, :, None] * vectors
+    return known * ((turned / sizes[:, None, :]) @ turned.swapaxes(1, 2))
+
+
+def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:
+    """Return at each point a factor of the inverse curvature; `spread`: how far apart points lie."""
+    found = np.asarray(hessians(target, jnp.asarray(points)), np.float64)
+    apart = np.std(points, axis=0) + 1e-12 if spread is None else spread
+    return np.stack([_scale(h, apart) for h in found])
+
+
+def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return a Cholesky factor of the inverse curvature; flat or rising directions get a wide guess."""
+    dim = len(hessian)
+    if not np.all(np.isfinite(hessian)):
+        return np.diag(np.maximum(spread, 1e-6))
+    values, vectors = np.linalg.eigh(-0.5 * (hessian + hessian.T))
+    # Along a ridge the curvature is rounding noise; how far apart the peaks lie says more.
+    widest = 2.0 * spread.max() if spread.max() > 1e-6 else np.inf
+    floor = max(1e-8 * values.max(), widest**-2, 1e-20)
+    covariance = (vectors / np.maximum(values, floor)) @ vectors.T
+    return np.linalg.cholesky(covariance + 1e-9 * np.trace(covariance) / dim * np.eye(dim))

@@ -1,0 +1,95 @@
+"""What all records of a recipe share: frozen, changed by name, told as plain values, known by a digest."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from pushforward.checks import check_choice
+
+DIGITS = 12
+"""Hexadecimal digits of a digest: enough to tell recipes apart, few enough to read."""
+
+
+class Record:
+    """A frozen dataclass; a record of records reaches inner fields by dotted names."""
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed; an unknown name is an error.
+
+        A field of an inner record is named by its path, `replace(**{"annealing.num_particles": 4096})`, and a
+        dictionary changes some fields of one: `replace(annealing={"num_particles": 4096})`.
+        """
+        known = self.names()
+        mine: dict[str, Any] = {}
+        inner: dict[str, dict[str, Any]] = {}
+        for name, value in changes.items():
+            path = self.path_of(name)
+            head, _, rest = check_choice(path, "setting", known).partition(".")
+            if rest:
+                inner.setdefault(head, {})[rest] = value
+            elif isinstance(value, Mapping) and isinstance(getattr(self, head), Record):
+                inner.setdefault(head, {}).update(value)
+            else:
+                mine[head] = value
+        for head, few in inner.items():
+            mine[head] = mine.get(head, getattr(self, head)).replace(**few)
+        return dataclasses.replace(self, **mine)  # pyright: ignore[reportArgumentType]
+
+    def path_of(self, name: str) -> str:
+        """Return the full path of a field's name; a record with a short form for some says so here."""
+        return name
+
+    def names(self) -> list[str]:
+        """Return the names of all fields, those of inner records by their paths."""
+        found = []
+        for each in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, each.name)
+            found.append(each.name)
+            if isinstance(value, Record):
+                found += [f"{each.name}.{inner}" for inner in value.names()]
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """Return JSON values, which tell all that the record holds."""
+        return {each.name: plain(getattr(self, each.name)) for each in dataclasses.fields(self)}  # pyright: ignore[reportArgumentType]
+
+    def digest(self) -> str:
+        """Return a few digits that differ where anything in the record differs."""
+        text = json.dumps(self.plain(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+    def changes(self, base: "Record") -> dict[str, Any]:
+        """Return the fields in which this record differs from another of its kind, by their paths."""
+        found = {}
+        for each in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
+            mine, theirs = getattr(self, each.name), getattr(base, each.name)
+            if isinstance(mine, Record) and isinstance(theirs, Record):
+                found |= {f"{each.name}.{name}": value for name, value in mine.changes(theirs).items()}
+            elif plain(mine) != plain(theirs):
+                found[each.name] = mine
+        return found
+
+
+def plain(value: Any) -> Any:
+    """Return a JSON value for what a record may hold: a part given as an instance by its class and fields."""
+    if isinstance(value, Record):
+        return value.plain()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {"class": _name(type(value)), **fields}
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        array = np.ascontiguousarray(value)
+        return {"array": [*array.shape], "sha256": hashlib.sha256(array.tobytes()).hexdigest()[:DIGITS]}
+    return _name(value if hasattr(value, "__qualname__") else type(value))
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"

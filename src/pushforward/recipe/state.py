@@ -1,0 +1,117 @@
+"""All that one stage of a fit needs of another."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pushforward.base import Target
+from pushforward.frame import Frame
+from pushforward.latents import Latent, Mixture, NormalMixture
+from pushforward.networks import Coupled, untouched
+from pushforward.recipe.peaks import Peaks
+from pushforward.sampler import Sampler
+from pushforward.training.alternating import Parts
+from pushforward.training.loop import LoopResult
+from pushforward.training.outcome import Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Where a fit stands: a sampler (`latent`, `network`, `frame`), and what was found on the way."""
+
+    target: Target
+    """As stages see it: looked at one point at a time where it solves equations inside."""
+    frame: Frame | None = None
+    """Coordinates in which the target is roughly standard; `None`: its own."""
+    latent: Latent | None = None
+    """The law of the latents; after annealing, the mixture that stands for the draws."""
+    network: Any = None
+    """The map; `None`: the identity."""
+    draws: Float[Array, "m dim"] | None = None
+    """Draws of the target, in the frame, all of equal weight."""
+    log_z: float | None = None
+    peaks: Peaks | None = None
+    laplace: Frame | None = None
+    """The frame of the one peak's normal law, where there is one peak."""
+    necks: Any = None
+    """The map along necks, where draws have them and it is good."""
+    rounds: tuple[dict[str, float], ...] = ()
+    """What each round of particles came to."""
+    good: bool = False
+    """Whether the judge asks for no further round of particles."""
+    cut: bool = False
+    """Whether time was over before a stage was."""
+    next_cost: float = 1.0
+    """How many times as long as what led to this state the next round takes."""
+    parts: Parts | None = None
+    result: LoopResult | None = None
+    """Of the training: what stays fixed, and where it came out."""
+    before: "State | None" = None
+    """The state that the training began with."""
+    outcome: Outcome = Outcome.FINISHED
+    why: str = ""
+    """What speaks against the sampler, if anything."""
+    reverted: bool = False
+    """Whether the sampler is not the one that the last rows of the history tell of."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the stage tells of itself: the driver writes it down, and clears it for the next."""
+
+    def replace(self, **changes: Any) -> "State":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def resumed(self, target: Target) -> "State":
+        """Return what was found before any training, for another fit of the same target."""
+        found = self if self.before is None else self.before
+        return found.replace(target=target, cut=False, outcome=Outcome.FINISHED, why="")
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of the target."""
+        return self.target.dim
+
+    @property
+    def coordinates(self) -> Frame:
+        """The frame, or the target's own coordinates."""
+        return Frame.identity(self.dim) if self.frame is None else self.frame
+
+    @property
+    def has_sampler(self) -> bool:
+        """Whether there is something to hand back."""
+        return self.latent is not None
+
+    def sampler(self, about: str = "{}", parameters: Any = None) -> Sampler:
+        """Return the sampler as it stands."""
+        if self.latent is None:
+            raise ValueError("there is no sampler yet: no stage has found a law of latents.")
+        return Sampler(self.latent, self.map, self.coordinates, about, parameters)
+
+    @property
+    def mixture(self) -> Mixture:
+        """The mixture that stands for the draws."""
+        assert isinstance(self.latent, Mixture)
+        return self.latent
+
+    @property
+    def efficiency(self) -> float:
+        """The efficiency of the last round of particles; zero where there was none."""
+        return self.rounds[-1].get("efficiency", 0.0) if self.rounds else 0.0
+
+    @property
+    def map(self) -> Any:
+        """The network, or the identity where there is none."""
+        return untouched(self.dim) if self.network is None else self.network
+
+    @property
+    def start(self) -> Coupled | None:
+        """The map at which a training may begin."""
+        return self.network if isinstance(self.network, Coupled) else None
+
+
+def standard(dim: int) -> NormalMixture:
+    """Return the standard normal as a mixture of one."""
+    return NormalMixture(jnp.ones(1), jnp.zeros((1, dim)), jnp.eye(dim)[None])

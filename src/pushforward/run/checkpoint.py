@@ -1,0 +1,160 @@
+"""A fit's memory outside the process: killed at any moment, the same call goes on to the very same bits.
+
+A folder holds what the stages before the training have found (`found.pf`, written after each of them) and
+where the training stands (`state-STEP.pf`, the last two).
+"""
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pushforward.base import Target
+from pushforward.checks import check_positive
+from pushforward.container import BadFileError
+from pushforward.run.checkpoint_files import Found, read_found, read_state, write_found, write_state
+from pushforward.run.identity import Identity
+from pushforward.training.loop import Position
+
+FOUND, STATE = "found.pf", "state-{:012d}.pf"
+
+
+class Checkpoint:
+    """A folder of checkpoints of one fit.
+
+    **Arguments:**
+
+    - `folder`: made if it does not exist.
+    - `identity`: what the fit is (`identity_of`); a folder of another fit is refused.
+    - `every`: seconds between two files.
+    - `writes`: whether this process writes; of many, one does.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike, identity: Identity, *, every: float = 60.0, writes: bool = True
+    ):
+        self.folder, self.writes = Path(folder), writes
+        # As a file would give it back.
+        self.identity = json.loads(json.dumps(identity))
+        self.every = check_positive(every, "checkpoint_every", zero=True)
+        self._last, self._last_step, self._lock = time.monotonic(), -1, None
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"`checkpoint` must be a folder; {folder} is a file. Choose another name.")
+        if writes:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self.folder)
+            # What a kill in the middle of writing left behind.
+            for left in (*self.folder.glob(".state-*.pf.*"), *self.folder.glob(f".{FOUND}.*")):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"`checkpoint` must be a folder where this user can write; {self.folder}: {error.strerror}."
+            ) from error
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def keep_found(self, found: Found) -> None:
+        """Write down what the stages so far have found."""
+        self._try(lambda: write_found(self.found_file, self.identity, found))
+
+    def found(self, target: Target) -> Found | None:
+        """Return what the stages before the training have found, if it was written down."""
+        if not self.found_file.is_file():
+            return None
+        try:
+            return read_found(self.found_file, self.identity, target)
+        except BadFileError as error:
+            self._set_aside(self.found_file, error, "annealing begins again")
+            return None
+
+    @property
+    def found_file(self) -> Path:
+        """Where that is written down."""
+        return self.folder / FOUND
+
+    def keep(self, at: Position, *, tiles: int = 1, now: bool = False) -> None:
+        """Write where the training stands, if it is time or `now`; the two newest files stay."""
+        due = now or time.monotonic() - self._last >= self.every
+        if not due or at.step == self._last_step:
+            return
+        self._last = time.monotonic()
+        path = self.folder / STATE.format(at.step)
+        if self._try(lambda: write_state(path, self.identity, at, tiles)):
+            self._last_step = at.step
+            for old in self._states()[2:]:
+                old.unlink(missing_ok=True)
+
+    def restore(self, template: Position, num_steps: int) -> tuple[Position, int] | None:
+        """Return the newest position that can be read, in the structure of `template`, and its tiles."""
+        for path in self._states():
+            try:
+                at, tiles = read_state(path, self.identity, template, num_steps)
+                self._last_step = at.step
+                return at, tiles
+            except BadFileError as error:
+                self._set_aside(path, error, "an older one is used, or training begins again")
+        return None
+
+    def newest(self) -> Path:
+        """Return the newest file of where the training stands."""
+        return self._states()[0]
+
+    @property
+    def first(self) -> Path:
+        """Where a process that was handed a file puts it."""
+        return self.folder / STATE.format(0)
+
+    def _states(self) -> list[Path]:
+        """Return the files, the newest first."""
+        return sorted(self.folder.glob("state-*.pf"), reverse=True)
+
+    def _set_aside(self, path: Path, error: Exception, then: str) -> None:
+        warnings.warn(f"the checkpoint {path} cannot be used, so {then}: {error}", stacklevel=2)
+        if self.writes:
+            path.replace(path.with_name(path.name + ".bad"))
+
+    def _try(self, write: Callable[[], None]) -> bool:
+        """Write, or say why not: a full disk must not cost the training."""
+        if not self.writes:
+            return False
+        try:
+            write()
+        except OSError as error:
+            warnings.warn(
+                f"no checkpoint could be written to {self.folder}: {error.strerror or error}. Training goes "
+                "on; the last one that was written stays.",
+                stacklevel=3,
+            )
+            return False
+        return True
+
+
+def _lock(folder: Path) -> Any:
+    """Return an open file that says to other processes that the folder is in use; it ends with this one."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    file = open(folder / ".lock", "wb")  # noqa: SIM115
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ValueError(
+            f"`checkpoint`: another process is using {folder}. Wait for it, or choose another folder."
+        ) from None
+    except OSError:
+        # A file system without locks: what it cannot say it cannot say.
+        pass
+    return file

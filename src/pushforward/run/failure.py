@@ -1,0 +1,38 @@
+"""Why a fit broke, in words that say what to do."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward.base import Target
+from pushforward.training.outcome import Outcome
+
+
+def why_broken(key: Key[Array, ""], target: Target, done: Any, why: str) -> str:
+    """Return the message of the error that a broken fit raises."""
+    step = done.history[-1]["step"] if done.history else 0
+    if done.outcome is not Outcome.DIVERGED:
+        # What was raised, without asking the target again.
+        return f"{done.outcome.value} (after step {step}): {why} `error.fit.sampler` holds it."
+    return f"{done.outcome.value} (step {step}): {_where(key, target, done.sampler)}"
+
+
+def _where(key: Key[Array, ""], target: Target, sampler: Any) -> str:
+    """Name the coordinates in which the target broke at the last finite sampler's draws."""
+    x = sampler.sample(key, 1024)
+    values = np.asarray(jax.vmap(target.log_density)(x))
+    scores = np.asarray(jax.vmap(target.score)(x))
+    coordinates = np.flatnonzero(~np.isfinite(scores).all(axis=0))
+    where = (
+        f"the target's score is not finite in coordinate(s) {coordinates[:5].tolist()}"
+        if coordinates.size
+        else "the target is finite at the last good draws, so the step itself overflowed"
+    )
+    bad = np.flatnonzero(~np.isfinite(values) | ~np.isfinite(scores).all(axis=1))
+    example = f" For instance at x = {np.asarray(x[bad[0]])[:5].tolist()}." if bad.size else ""
+    return (
+        f"{where}.{example} Try a smaller `learning_rate`, or mend the log density there; "
+        "`error.fit.sampler` holds the last finite sampler."
+    )

@@ -1,0 +1,210 @@
+"""`fit`: from a target to a sampler."""
+
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward import distributed
+from pushforward._cache import let_programs_go
+from pushforward.base import Target
+from pushforward.checks import check_count, check_duration, check_key
+from pushforward.keys import key_for
+from pushforward.machine import versions
+from pushforward.one_by_one import one_by_one
+from pushforward.preflight.requirements import check_target
+from pushforward.recipe.choose import changes_of, for_target, method_of
+from pushforward.recipe.methods import METHODS, Method
+from pushforward.recipe.records import plain
+from pushforward.recipe.settings import Settings
+from pushforward.recipe.state import State
+from pushforward.recipe.table import Recipe
+from pushforward.run.clock import Clock, Progress
+from pushforward.run.driver import Driver
+from pushforward.sampler import Sampler
+from pushforward.training.loop import Row
+from pushforward.training.outcome import FitError, Outcome
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `fit` hands back."""
+
+    sampler: Sampler
+    outcome: Outcome
+    recipe: Recipe
+    """All numbers and choices, those filled in for the target among them."""
+    phases: list[dict[str, Any]]
+    """What ran, for how long, and what it found."""
+    history: list[Row]
+    """Rows of the training loop: step, seconds, losses, KSD."""
+    state: State | None = field(default=None, repr=False)
+    """Where the last stage left off: `fit(..., start=fit.state)` goes on from what was found."""
+
+    @property
+    def settings(self) -> Settings:
+        """How the network was trained."""
+        return self.recipe.training
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time of all phases."""
+        return sum(phase["seconds"] for phase in self.phases)
+
+    def __repr__(self) -> str:
+        what = f"{self.sampler.about['target']}, method={self.settings.method}"
+        return f"Fit({what}, {self.outcome.name.lower()}: {self.outcome.value}; {self.seconds:.0f} s)"
+
+
+def fit(
+    key: Key[Array, ""],
+    target: Target,
+    *,
+    method: str | Method | None = None,
+    settings: Settings | None = None,
+    recipe: Recipe | None = None,
+    steps: int | None = None,
+    progress: bool = True,
+    throw: bool = True,
+    budget: float | str | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = 60.0,
+    callback: Callable[[Progress], Any] | None = None,
+    start: State | None = None,
+) -> Fit:
+    """Train a one-shot sampler of `target`.
+
+    **Arguments:**
+
+    - `key`: a typed key; the same key and recipe give the same sampler.
+    - `target`: what to sample; `Target.from_log_density(fn, dim=...)` makes one of a function.
+    - `method`: `default` (what works, and what nothing said means), one of the paper's: `kl`, `fisher`,
+        `combined`, ..., or a method with some choices changed: `methods.KL(width=128, matching=Sliced(4))`.
+    - `settings`: instead of a method, how the network is trained: `preset("kl", width=128)`.
+    - `recipe`: instead of both, every number of every stage, such as `fit.recipe` of an earlier fit.
+    - `steps`: training steps, in place of the method's.
+    - `progress`: show a progress bar on standard error.
+    - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE` by its own
+        account; otherwise hand back the last good sampler, and say so in the outcome alone.
+    - `budget`: a time such as `"5m"`, or seconds. The stages are planned to fit: as many particles, rounds
+        and steps as there is time for on this machine. Where steps are given, or a
+        `checkpoint`, nothing is planned: the fit is the one without a budget, cut when time is over, with
+        the outcome `OUT_OF_TIME` and the sampler so far.
+    - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
+        Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
+    - `callback`: called with every row: a dictionary with the `stage` and its figures, whose `sampler` is the
+        sampler as it stands. `True` ends the fit with the outcome `STOPPED`.
+    - `start`: the state of an earlier fit of the same target; stages whose work it holds are not run again.
+
+    Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`. Before the first round of
+    particles is over there is none, and the interrupt is raised.
+    """
+    check_key(key)
+    # A process may fit any number of targets, one after the other.
+    let_programs_go()
+    chosen = method_of(method, settings, recipe)
+    if steps is not None:
+        chosen = chosen.replace(num_steps=check_count(steps, "steps"))
+    told = steps is not None or not _usual_steps(chosen)
+    check_target(key_for(key, "preflight"), target)
+    numbers = for_target(chosen.recipe, target)
+    seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
+    # What can go on later, or has been told how far to go, is cut and not planned.
+    plans = budget is not None and not (told or checkpoint is not None or jax.process_count() > 1)
+    seconds = float("inf") if budget is None else check_duration(budget, "budget")
+    with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
+        clock = Clock(
+            numbers, seconds=seconds, plans=plans, memory=memory, callback=callback,
+            show=progress and distributed.is_chief(),
+        )  # fmt: skip
+        numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
+        state = State(target=seen) if start is None else start.resumed(seen)
+        driver = Driver(key, state, numbers, clock)
+        driver.run(chosen.stages)
+    return _handed_back(key, target, driver, throw=throw)
+
+
+def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: bool) -> Fit:
+    """Return the sampler there is, and raise or warn of what went wrong."""
+    state, numbers = driver.state, driver.recipe
+    rows = [] if state.result is None else list(state.result.rows)
+    if state.parts is not None:
+        numbers = numbers.replace(num_steps=state.parts.num_steps)
+    about = {
+        "target": target.name,
+        "method": numbers.training.method,
+        "settings": numbers.training.plain(),
+        "changed": changes_of(numbers),
+        "digest": numbers.digest(),
+        "version": versions().get("pushforward"),
+        "outcome": state.outcome.name,
+        "metrics": {**({} if state.reverted else _last(rows)), **state.metrics},
+        "phases": driver.phases,
+        **({"why": state.why} if state.why else {}),
+    }
+    sampler = state.sampler(json.dumps(_tidy(about)), target.parameters)
+    done = Fit(sampler, state.outcome, numbers, driver.phases, rows, state)
+    if throw and state.why and not state.outcome.broken:
+        warnings.warn(
+            f"{state.outcome.value}: {state.why} Use `check` before believing it, `refine` its draws, or "
+            "train for longer.",
+            stacklevel=3,
+        )
+    if throw and state.outcome.broken:
+        from pushforward.run.failure import why_broken
+
+        raise FitError(why_broken(key_for(key, "failure"), target, done, state.why), done)
+    return done
+
+
+@contextmanager
+def _memory(key: Key[Array, ""], target: Target, recipe: Recipe, folder: Any, every: float) -> Iterator[Any]:
+    """Yield the fit's memory outside the process, if it has one.
+
+    Of many processes the chief alone writes; the others have a folder for what it hands to them.
+    """
+    many, chief = jax.process_count() > 1, distributed.is_chief()
+    if folder is None and not many:
+        yield None
+        return
+    from pushforward.run.checkpoint import Checkpoint
+    from pushforward.run.identity import identity_of
+
+    with tempfile.TemporaryDirectory() as passing:
+        here = folder if folder is not None and chief else passing
+        memory = Checkpoint(here, identity_of(key, target, recipe), every=every, writes=chief)
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+
+def _usual_steps(method: Method) -> bool:
+    """Whether the number of steps is the method's own."""
+    known = METHODS.get(method.name)
+    return known is not None and method.recipe.training.num_steps == known.recipe.training.num_steps
+
+
+def _last(rows: list[Row]) -> dict[str, float]:
+    return {name: rows[-1][name] for name in ("ksd_imq_v", "inside") if rows and np.isfinite(rows[-1][name])}
+
+
+def _tidy(value: Any) -> Any:
+    """Return JSON values: NumPy scalars as numbers, what is not finite as `None`."""
+    if isinstance(value, dict):
+        return {str(k): _tidy(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_tidy(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return plain(value)
