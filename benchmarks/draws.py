@@ -17,12 +17,12 @@ import jax.numpy as jnp
 from rich.console import Console
 from rich.table import Table
 
-from pushforward.cli.timing import summary, take_turns
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import mlp
-from pushforward.records import Header, Record, write
 from pushforward.sampler import Sampler
+from reproduce.records import Header, Record, write
+from reproduce.timing import summary, take_turns
 
 DIM, DEPTH, SEED = 2, 3, 0
 SIZES = {"1k": 1_000, "1m": 1_000_000}

@@ -68,8 +68,8 @@ def small_fit(folder: Path) -> None:
 
 def small_study(folder: Path) -> None:
     """Run a study's smoke preset on one target, and write a checksum of all figures but times down."""
-    from pushforward import records
-    from pushforward.studies import two_d
+    from reproduce import records
+    from reproduce.studies import two_d
 
     settings = two_d.PRESETS["smoke"].replace(targets=("gaussian",), methods=("kl-plain", "exact", "ld"))
     path = two_d.run(settings, folder / "study")
@@ -249,7 +249,7 @@ def main() -> None:
     if options.files:
         found["bad_files"] = bad_files(options.files)
 
-    from pushforward.records import Header, Record, write
+    from reproduce.records import Header, Record, write
 
     command = f"python benchmarks/faults.py --kills {options.kills} --files {options.files}"
     header = Header.of_this_machine(STUDY, "cpu", SEED, command)

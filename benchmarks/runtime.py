@@ -23,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from pushforward import runtime
-from pushforward.cli.timing import summary, take_turns
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture
 from pushforward.networks import mlp, modulated
-from pushforward.records import Header, Record, write
 from pushforward.sampler import Sampler
+from reproduce.records import Header, Record, write
+from reproduce.timing import summary, take_turns
 
 DIM, WIDTH, DEPTH, COMPONENTS, NUM_DRAWS, SEED = 2, 64, 3, 64, 1_000_000, 0
 BARS = {"numpy_times_jax": 3.0, "import_seconds": 0.2}

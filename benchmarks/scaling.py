@@ -22,7 +22,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from pushforward.records import Header, Record, write
+from reproduce.records import Header, Record, write
 
 STUDY, SEED = "weak_scaling", 0
 DOCS = Path(__file__).parents[1] / "docs" / "scaling.md"

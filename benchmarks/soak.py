@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pushforward as pf
-from pushforward.records import Header, Record, write
+from reproduce.records import Header, Record, write
 
 STUDY, SEED, WARM_UP, SHARE = "soak", 0, 10, 0.2
 MOST_GROWTH = 1.05

@@ -20,8 +20,8 @@ from rich.table import Table
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import mlp
-from pushforward.records import Header, Record, write
 from pushforward.sampler import Sampler
+from reproduce.records import Header, Record, write
 
 NUM_DRAWS, SEED = 1_000, 0
 BARS = {"import_seconds": 1.5, "first_draw_seconds_cold": 3.0, "first_draw_seconds_warm": 0.5}

@@ -38,14 +38,6 @@ def pytest_runtest_setup(item):
         jax.config.update("jax_disable_most_optimizations", quick)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _few_looks():
-    """Most fits here are not judged by the modes they find, and need not look at a million places for them."""
-    from pushforward.training import surprises  # not before the hook that checks shapes is there
-
-    surprises.MOST_LOOKS = 2**12
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _room():
     """Make room after every module, since a worker runs a thousand tests."""

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.baselines import hmc, langevin, mala, nuts, svgd
+from pushforward.mcmc import hmc, mala, nuts
+from reproduce.rivals import langevin, svgd
 
 KEY = jax.random.key(0)
 N = 2000

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.baselines import flow
 from pushforward.metrics import mean_error, sd_ratio
+from reproduce.rivals import flow
 
 KEY = jax.random.key(0)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.baselines import svgd
 from pushforward.metrics import mean_error, sd_ratio
+from reproduce.rivals import svgd
 
 KEY = jax.random.key(0)
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pushforward.baselines import tempering
-from pushforward.targets import double_well
+from pushforward.mcmc import tempering
+from reproduce.targets import double_well
 
 
 @pytest.fixture(scope="module")

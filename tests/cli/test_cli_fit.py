@@ -3,9 +3,11 @@ import json
 import jax
 import numpy as np
 import pytest
+import typer
 from cli_sizes import TINY
 
 import pushforward as pf
+from pushforward.cli.options import whole
 from pushforward.cli.overrides import parse
 from pushforward.runs import load_run
 from pushforward.training import FitError, Outcome
@@ -73,9 +75,15 @@ def test_a_folder_that_cannot_be_made_is_refused(invoke, tmp_path):
         (["rosenbrock", "--set", "method=kl"], "use `--method`"),
         (["rosenbrock", "--set", "activation=sillu"], "Did you mean 'silu'?"),
         (["rosenbrock", "--dim", "3"], "--dim must be 2"),
+        (
+            ["rosenbrock", "--dim", "3e0"],
+            "--dim must be 2, which is what 'rosenbrock' has, or be left out; got 3.",
+        ),
         (["rosenbrock", "--dim", "0"], "'--dim'"),
         (["rosenbrock", "--steps", "0"], "'--steps'"),
+        (["rosenbrock", "--steps", "1.5"], "must be a whole number of at least 1"),
         (["rosenbrock", "--seed", "-1"], "'--seed'"),
+        (["rosenbrock", "--seed", "1e10"], "'--seed'"),
         (["nothing.py:f"], "there is no file nothing.py"),
         ([], "TARGET"),
     ],
@@ -86,6 +94,16 @@ def test_a_bad_argument_is_one_message_and_code_2(invoke, tmp_path, words, messa
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert not (tmp_path / "run").exists()
+
+
+def test_whole_numbers_are_read_alike():
+    assert [whole()(text) for text in ("1000", "1_000", "1e3", "1E3")] == [1000] * 4
+    assert whole(0)("0") == 0
+    for text in ("1.5", "15e-1", "0", "-3", "1e999", "nan", "ten", ""):
+        with pytest.raises(typer.BadParameter, match=r"a whole number of at least 1; got"):
+            whole()(text)
+    with pytest.raises(typer.BadParameter, match=r"at least 0 and at most 10"):
+        whole(0, 10)("11")
 
 
 def test_settings_are_converted_to_their_types():

@@ -5,6 +5,7 @@ import jax
 import numpy as np
 import pytest
 
+from pushforward import load_draws
 from pushforward.cli import writers
 from pushforward.runs import load_run
 
@@ -36,8 +37,9 @@ def test_npz_and_csv_hold_the_same(invoke, run_folder, sampler, tmp_path):
         np.testing.assert_array_equal(archive["draws"], expected)
     assert zipfile.ZipFile(tmp_path / "draws.npz").testzip() is None
     assert (tmp_path / "draws.csv").read_text().startswith("x0,x1\n")
-    table = np.loadtxt(tmp_path / "draws.csv", delimiter=",", skiprows=1, dtype=np.float32)
-    np.testing.assert_array_equal(table, expected)
+    np.testing.assert_array_equal(load_draws(tmp_path / "draws.csv").unconstrained, expected)
+    sampler.draws(jax.random.key(1), 1000).save(tmp_path / "python.csv")
+    assert (tmp_path / "draws.csv").read_bytes() == (tmp_path / "python.csv").read_bytes()
 
 
 def test_a_file_is_overwritten_only_by_force(invoke, run_folder, tmp_path):

@@ -2,9 +2,12 @@ import json
 import re
 import shutil
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from pushforward.cli.console import clean, spark
+from pushforward.draws import Draws, load_draws
 from pushforward.files import BadFileError
 from pushforward.runs import check_folder, free_name, load_run
 from pushforward.sampler import Sampler
@@ -149,3 +152,31 @@ def test_small_curves_rise_and_fall():
     assert spark([0.0, 1.0, 0.5]) == "▁█▅"
     assert spark([2.0, 2.0], ascii_only=True) == "__"
     assert spark([]) == ""
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "csv", "parquet", "nc"])
+def test_a_file_of_draws_is_summarised(invoke, run_folder, tmp_path, suffix):
+    path = tmp_path / f"draws.{suffix}"
+    assert invoke("sample", run_folder, "-n", "5e2", "--seed", "1e1", "--out", path, "-q").exit_code == 0
+    result = invoke("show", path)
+    assert result.exit_code == 0, result.output
+    assert "500 draws" in result.stdout
+    assert "x[1]" in result.stdout
+    figures = json.loads(invoke("show", path, "--json").stdout)
+    mean = np.mean(np.asarray(load_draws(path)["x"], np.float64)[:, 1])
+    assert figures["draws"] == 500
+    np.testing.assert_allclose(figures["summary"]["x[1]"]["mean"], mean, rtol=1e-5)
+
+
+def test_names_of_draws_do_not_steer_the_terminal(invoke, tmp_path):
+    np.savez(tmp_path / "d.npz", **{"a\x1b[2J": np.ones(4)})
+    result = invoke("show", tmp_path / "d.npz")
+    assert "\x1b" not in result.output
+
+
+def test_a_damaged_file_of_draws_is_named(invoke, tmp_path):
+    Draws.of(jnp.ones((9, 2))).save(tmp_path / "d.npz")
+    (tmp_path / "d.npz").write_bytes((tmp_path / "d.npz").read_bytes()[:100])
+    result = invoke("show", tmp_path / "d.npz")
+    assert result.exit_code != 0
+    assert "d.npz" in result.stderr

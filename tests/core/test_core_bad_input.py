@@ -11,6 +11,7 @@ import pytest
 import pushforward as pf
 from pushforward.training import check_target as refuse_what_cannot_be_trained_on
 from pushforward.training.preflight import check_target
+from reproduce.targets import random_target
 
 KEY = jax.random.key(0)
 
@@ -221,7 +222,7 @@ def test_parts_that_need_the_teacher():
 @pytest.mark.parametrize("number", [6, 7, 10, 31])
 def test_what_rises_for_long_towards_its_mass_is_not_improper(number):
     # Bent and with long tails, shifted to thousands of its scales: at the origin it rises along some axes.
-    check_target(jax.random.key(number), pf.targets.random_target(number))
+    check_target(jax.random.key(number), random_target(number))
 
 
 def test_a_prior_that_overflows_far_out_is_not_improper():

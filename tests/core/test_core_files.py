@@ -119,10 +119,12 @@ def test_saving_replaces_all_or_nothing(saved, monkeypatch):
 
 
 def test_saving_where_it_cannot_be(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        sampler().save(tmp_path / "missing" / "s.pf")
+    missing = tmp_path / "missing"
+    for path, save in ((missing / "s.pf", sampler().save), (missing / "d.csv", sampler().draws(KEY, 3).save)):
+        with pytest.raises(FileNotFoundError, match=rf"there is no folder {missing} for {path}\. Make it"):
+            save(path)
     (tmp_path / "folder").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match="folder is a folder"):
         sampler().save(tmp_path / "folder")
     assert sorted(os.listdir(tmp_path)) == ["folder"]
 
@@ -158,11 +160,32 @@ def test_missing_and_folders(tmp_path):
     ):
         pf.load(tmp_path / "nowhere.pf")
     with pytest.raises(
-        IsADirectoryError, match=rf"`path` must name a saved sampler file; {tmp_path} is a folder"
+        IsADirectoryError,
+        match=rf"`path` must name a saved sampler or the folder of a run; {tmp_path} is a folder",
     ):
         pf.load(tmp_path)
     with pytest.raises(pf.BadFileError, match=r"/dev/null is not a regular file"):
         pf.load("/dev/null")
+
+
+def test_the_folder_of_a_run_has_a_sampler_in_it(saved):
+    expected = pf.load(saved).sample(KEY, 5)
+    np.testing.assert_array_equal(pf.load(saved.parent).sample(KEY, 5), expected)
+    found = pf.runtime.load(saved.parent)
+    assert found.dim == 2
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "parquet", "nc", "csv"])
+def test_files_of_draws_are_no_samplers(tmp_path, suffix):
+    path = tmp_path / f"d.{suffix}"
+    sampler().draws(KEY, 5).save(path)
+    words = (
+        "does not begin as a file of `sampler.save`"
+        if suffix == "csv"
+        else "is not a sampler; it is .*load_draws"
+    )
+    with pytest.raises(pf.BadFileError, match=words):
+        pf.load(path)
 
 
 def test_every_truncation(saved):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,7 @@ import pushforward as pf
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture, Uniform
 from pushforward.networks import mlp, modulated
+from pushforward.parameters import Parameter, Parameters
 from pushforward.sampler import Sampler
 
 KEY = jax.random.key(77)
@@ -169,6 +171,16 @@ def test_one_point_goes_through_network_and_frame():
     assert (sampler.dim, sampler.about) == (2, {})
 
 
+def test_a_sampler_is_shown_in_a_line():
+    about = '{"target": "banana<b>", "method": "kl", "outcome": "FINISHED", "settings": {"width": 8}}'
+    names = Parameters((Parameter("mu"), Parameter("theta", (2, 3)), Parameter("tau", (), "positive")))
+    sampler = Sampler(Normal(8), mlp(KEY, 8, 8, width=8), Frame.identity(8), about, names)
+    assert repr(sampler) == "Sampler(banana<b>, kl, FINISHED, Normal(8) -> MLP -> mu, theta[2, 3], tau)"
+    assert "<td>banana&lt;b&gt;</td>" in sampler._repr_html_()
+    plain = Sampler(Normal(8), mlp(KEY, 8, 8, width=8), Frame.identity(8))
+    assert repr(plain) == "Sampler(Normal(8) -> MLP -> 8 coordinates)"
+
+
 def test_parts_must_fit_together():
     for latent, network, place in [
         (Normal(3), mlp(KEY, 2, 2, width=4), frame()),
@@ -226,3 +238,71 @@ def test_unknown_latents_suggest_the_nearest(unhooked):
         ValueError, match=r"`latents` must be one of iid, sobol; got 'sobel'\. Did you mean 'sobol'\?"
     ):
         SAMPLERS["mlp of a normal"]().sample(KEY, 3, latents="sobel")
+
+
+def test_many_keys_are_mapped_over(unhooked):
+    with pytest.raises(
+        TypeError,
+        match=r"Pass one of them, or write `jax\.vmap\(lambda key: sampler\.sample\(key, n\)\)\(keys\)`",
+    ):
+        SAMPLERS["mlp of a normal"]().sample(jax.random.split(KEY), 3)
+
+
+# Inside programs that JAX makes: the same draws.
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_under_jit_the_draws_are_the_same(name, many):
+    sampler, whole = many(name)
+    for n, start in ((10, 0), (1_024, 0), (5_000, 3_000)):
+        expected = whole[start : start + n]
+        close(jax.jit(lambda key, n=n, start=start: sampler.sample(key, n, start=start))(KEY), expected)
+        # A key known beforehand is part of the program too.
+        close(jax.jit(lambda n=n, start=start: sampler.sample(KEY, n, start=start))(), expected)
+    close(jax.jit(sampler.sample, static_argnums=1)(KEY, 10), whole[:10])
+    close(eqx.filter_jit(lambda sampler, key: sampler.sample(key, 10))(sampler, KEY), whole[:10])
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_under_vmap_every_key_gives_its_draws(name):
+    sampler, keys = SAMPLERS[name](), jax.random.split(jax.random.key(6), 3)
+    expected = [sampler.sample(key, 10) for key in keys]
+    close(jax.vmap(lambda key: sampler.sample(key, 10))(keys), expected)
+    close(jax.jit(jax.vmap(lambda key: sampler.sample(key, 10)))(keys), expected)
+
+
+def test_gradients_go_through_draws():
+    sampler = SAMPLERS["mlp of a normal"]()
+
+    def mean(sampler):
+        return jnp.mean(sampler.sample(KEY, 50))
+
+    slopes = eqx.filter_grad(mean)(sampler)
+    bias = sampler.network.biases[-1]
+    step = 1e-2 * jnp.ones_like(bias)
+    ends = [eqx.tree_at(lambda s: s.network.biases[-1], sampler, bias + e) for e in (step, -step)]
+    np.testing.assert_allclose(
+        jnp.sum(slopes.network.biases[-1]), (mean(ends[0]) - mean(ends[1])) / 2e-2, rtol=0.01
+    )
+
+
+def test_named_draws_under_jit():
+    names = Parameters((Parameter("tau", (), "positive"), Parameter("mu")))
+    sampler = Sampler(Normal(2), mlp(KEY, 2, 2, width=8), frame(), parameters=names)
+    inside = jax.jit(lambda key: sampler.draws(key, 10))(KEY)
+    for name in names.names:
+        close(inside[name], sampler.draws(KEY, 10)[name])
+
+
+def test_what_cannot_be_part_of_a_program(unhooked):
+    sampler = SAMPLERS["mlp of a normal"]()
+    with pytest.raises(ValueError, match=r"from SciPy.*draw outside of them, or use `latents=\"iid\"`"):
+        jax.jit(lambda key: sampler.sample(key, 4, latents="sobol"))(KEY)
+    with pytest.raises(TypeError, match=r"`stream` yields NumPy arrays.*use `sample`"):
+        jax.jit(lambda key: next(sampler.stream(key, 4)))(KEY)
+    with pytest.raises(TypeError, match=r"`num_samples` must be.*known: `static_argnames='num_samples'`"):
+        jax.jit(sampler.sample)(KEY, 4)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from covertype_prior import PRIOR
 
-from pushforward.targets import BayesianLogisticRegression
+from reproduce.targets import BayesianLogisticRegression
 
 
 @pytest.fixture(scope="session")

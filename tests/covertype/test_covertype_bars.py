@@ -2,8 +2,8 @@
 
 import pytest
 
-from pushforward.records import Record
-from pushforward.report.covertype_bars import bars_table
+from reproduce.records import Record
+from reproduce.report.covertype_bars import bars_table
 
 GOOD = {
     "accuracy": (0.7580, 0.7581),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pushforward.container import BadFileError
-from pushforward.data import MinMax, covertype, folders, split, stand_in
+from reproduce.data import MinMax, covertype, folders, split, stand_in
 
 
 @pytest.fixture
@@ -10,7 +10,7 @@ def tiny_file(tmp_path, monkeypatch):
     """A file with Covertype's arrays and 70 rows, and a loader that expects so many."""
     import importlib
 
-    module = importlib.import_module("pushforward.data.covertype")
+    module = importlib.import_module("reproduce.data.covertype")
     counts = (20, 30, 5, 4, 4, 4, 3)
     monkeypatch.setattr(module, "ROWS", 70)
     monkeypatch.setattr(module, "CLASS_COUNTS", counts)

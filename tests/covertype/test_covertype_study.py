@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from pushforward.baselines import laplace
 from pushforward.cli import app
 from pushforward.frame import InFrame
-from pushforward.records import read
-from pushforward.studies.covertype import PRESETS, plan, run, work
-from pushforward.studies.covertype.case import load
-from pushforward.studies.covertype.recipes import method_of, paper_recipe
-from pushforward.studies.covertype.rows import rows
-from pushforward.studies.covertype.run import WORK
-from pushforward.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
-from pushforward.studies.covertype.watch import Watch
-from pushforward.studies.row import DONE, finished
-from pushforward.targets import expand
 from pushforward.training import LoopResult, Outcome
-from pushforward.training.minibatched import minibatched
+from reproduce.minibatched import minibatched
+from reproduce.records import read
+from reproduce.rivals import laplace
+from reproduce.studies.covertype import PRESETS, plan, run, work
+from reproduce.studies.covertype.case import load
+from reproduce.studies.covertype.recipes import method_of, paper_recipe
+from reproduce.studies.covertype.rows import rows
+from reproduce.studies.covertype.run import WORK
+from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
+from reproduce.studies.covertype.watch import Watch
+from reproduce.studies.row import DONE, finished
+from reproduce.targets import expand
 
 MAIN = ("nuts", "laplace", "ours", "sgld", "dsvi-frame", "noise")
 """One row of each kind; the others differ in the objective alone, and some compile for long."""
@@ -86,7 +86,7 @@ def test_a_finished_study_has_nothing_left_to_do(folder):
 
 def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path, monkeypatch):
     """NUTS stopped after two of its three pieces: the third makes the same draws as a run without a stop."""
-    from pushforward.studies.covertype.store import Store
+    from reproduce.studies.covertype.store import Store
 
     settings = SMOKE.replace(methods=("nuts",))
     keep, kept = Store.keep_piece, []
@@ -210,8 +210,8 @@ def test_senseless_settings_are_refused(change):
 
 
 def test_too_little_memory_is_refused_before_anything_runs(tmp_path, monkeypatch):
-    from pushforward.data import stand_in
-    from pushforward.studies.covertype import case
+    from reproduce.data import stand_in
+    from reproduce.studies.covertype import case
 
     monkeypatch.setattr(case, "covertype", lambda data: stand_in(2000))
     with pytest.raises(ValueError, match=r"memory_gb.*at least"):

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from pushforward import Outcome, load
-from pushforward.baselines import laplace
-from pushforward.targets import BayesianLogisticRegression, gaussian
-from pushforward.training.posterior import RECIPE, DataPlan, fit_posterior
+from pushforward.targets import gaussian
+from reproduce.posterior import RECIPE, DataPlan, fit_posterior
+from reproduce.rivals import laplace
+from reproduce.targets import BayesianLogisticRegression
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import jax
 import numpy as np
 import pytest
 
-from pushforward.data import split, stand_in
-from pushforward.targets import BayesianLogisticRegression, in_blocks
-from pushforward.targets.logistic_blocks import BLOCK
+from reproduce.data import split, stand_in
+from reproduce.targets import BayesianLogisticRegression, in_blocks
+from reproduce.targets.logistic_blocks import BLOCK
 
 all_of = eqx.filter_jit(lambda target, x: jax.vmap(jax.value_and_grad(target.log_density))(x))
 

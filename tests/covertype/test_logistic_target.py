@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from covertype_prior import PRIOR
 
-from pushforward.data import split, stand_in
-from pushforward.targets import BayesianLogisticRegression, expand
-from pushforward.targets.logistic_expansion import alias_table
+from reproduce.data import split, stand_in
+from reproduce.targets import BayesianLogisticRegression, expand
+from reproduce.targets.logistic_expansion import alias_table
 
 
 def formula(data, x, bias=True, shape=1.0, rate=0.01):

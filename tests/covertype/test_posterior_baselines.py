@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.baselines import dsvi, framed_nuts, laplace, sgld
-from pushforward.data import split, stand_in
 from pushforward.frame import InFrame
-from pushforward.metrics.predictive import predictive
-from pushforward.targets import BayesianLogisticRegression, Gaussian
+from pushforward.targets import Gaussian
 from pushforward.training.loop import run_chunk
-from pushforward.training.minibatched import minibatched
+from reproduce.data import split, stand_in
+from reproduce.metrics.predictive import predictive
+from reproduce.minibatched import minibatched
+from reproduce.rivals import dsvi, framed_nuts, laplace, sgld
+from reproduce.targets import BayesianLogisticRegression
 
 NORMAL = Gaussian([1.0, -2.0], np.diag([0.25, 4.0]))
 

@@ -1,6 +1,7 @@
 """Named draws: what a loaded sampler gives without its model, and what can be done with it."""
 
 import json
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -63,10 +64,77 @@ def test_draws_are_named_constrained_and_those_of_sample(sampler, draws):
     np.testing.assert_allclose(draws["w"].sum(-1), 1.0, rtol=1e-5)
     assert np.all((draws["p"] > np.array([0.0, -1.0])) & (draws["p"] < 2.0))
     assert len(draws) == 50
-    assert "w[2, 3]" in repr(draws)
+    assert repr(draws) == "Draws(50 draws: mu, tau, w[2, 3], p[2])"
     assert {leaf.shape[0] for leaf in jax.tree.leaves(draws)} == {50}  # a pytree, draws along the first axis
-    with pytest.raises(ValueError, match="Did you mean 'tau'"):
+    assert list(dict(draws)) == ["mu", "tau", "w", "p"]
+    assert "mu" in draws
+    assert "nu" not in draws
+    assert draws.get("nu") is None
+    assert draws.get("mu") is draws["mu"]
+    with pytest.raises(KeyError, match="Did you mean 'tau'"):
         draws["tua"]
+
+
+def test_as_an_array_they_are_the_coordinates_that_targets_see(sampler, draws):
+    np.testing.assert_array_equal(np.asarray(draws), sampler.sample(KEY, 50))
+    assert np.asarray(draws, np.float64).dtype == np.float64
+    plain = pf.Draws.of(jnp.ones((3, 2)))
+    np.testing.assert_array_equal(np.asarray(plain), plain["x"])
+
+
+def test_as_a_table_of_pandas_every_number_has_a_column(draws, monkeypatch):
+    table = draws.to_pandas()
+    assert list(table)[:4] == ["mu", "tau", "w[0,0]", "w[0,1]"]
+    np.testing.assert_array_equal(table["w[1,2]"], draws["w"][:, 1, 2])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"`to_pandas` needs `pandas`.*`pip install pandas`"):
+        draws.to_pandas()
+
+
+def test_a_summary_of_every_number(draws):
+    summary = draws.summary()
+    assert list(summary)[:3] == ["mu", "tau", "w[0,0]"]
+    assert len(summary) == 10
+    tau = np.asarray(draws["tau"], np.float64)
+    np.testing.assert_allclose(summary["tau"]["mean"], tau.mean())
+    np.testing.assert_allclose(summary["tau"]["sd"], tau.std(ddof=1))
+    np.testing.assert_allclose(summary["tau"]["95 %"], np.quantile(tau, 0.95))
+    with pytest.raises(KeyError, match="Did you mean 'tau'"):
+        summary["tua"]
+    lines = str(summary).splitlines()
+    assert lines[0].split() == [
+        "50",
+        "draws",
+        "mean",
+        "sd",
+        "5",
+        "%",
+        "25",
+        "%",
+        "50",
+        "%",
+        "75",
+        "%",
+        "95",
+        "%",
+    ]
+    assert lines[2].split()[:2] == ["tau", f"{tau.mean():.4g}"]
+    assert len({len(line) for line in lines}) == 1  # columns stand below each other
+    assert "hat" not in str(summary)
+    many = pf.Draws.of(jnp.ones((2, 100))).summary()
+    assert str(many).splitlines()[-1] == "... and 60 more"
+
+
+def test_in_a_notebook_they_are_tables(draws):
+    assert "<td>w</td><td>[2, 3]</td><td>simplex</td>" in draws._repr_html_()
+    assert "<th>mean</th>" in draws.summary()._repr_html_()
+    odd = pf.Draws.of(jnp.ones((3, 1)), Parameters((Parameter("<b>"),)))
+    assert "<b>" not in odd._repr_html_() + odd.summary()._repr_html_()
+    assert len(repr(pf.Draws.of(jnp.ones((3, 60)), many_names(60)))) < 120
+
+
+def many_names(count):
+    return Parameters(tuple(Parameter(f"p{i}") for i in range(count)))
 
 
 def test_a_loaded_sampler_names_its_draws_without_the_model(sampler, draws, tmp_path):
@@ -178,10 +246,7 @@ def test_refinement_of_named_draws_stays_inside_the_constraints(draws):
         example={"mu": 0.0, "tau": 1.0, "w": np.ones((2, 3)), "p": np.zeros(2)},
         constraints={"tau": "positive", "w": "simplex", "p": ("interval", [0.0, -1.0], 2.0)},
     )
-    # `example` is a dictionary, whose names JAX sorts; the draws' own order is another.
-    with pytest.raises(ValueError, match="must be that of the draws"):
-        draws.refine(KEY, target, steps=3)
-    own = pf.Draws.of(draws.unconstrained, target.parameters).refine(KEY, target, steps=3)
+    own = draws.refine(KEY, target, steps=3)
     assert own.names == target.parameters.names
     np.testing.assert_allclose(own["w"].sum(-1), 1.0, rtol=1e-5)
     data = own.to_arviz(target)

@@ -150,7 +150,9 @@ def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
 
 
 def test_paths_that_cannot_be(tmp_path):
-    with pytest.raises(ValueError, match=r"`path` must end in \.npz, \.npy, \.parquet, \.nc; got 'd\.txt'"):
+    with pytest.raises(
+        ValueError, match=r"`path` must end in \.npz, \.npy, \.csv, \.parquet, \.nc; got 'd\.txt'"
+    ):
         made().save(tmp_path / "d.txt")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         pf.load_draws(tmp_path / "none.npz")
@@ -161,3 +163,75 @@ def test_paths_that_cannot_be(tmp_path):
         pf.Draws.of(jax.numpy.zeros((2, 1)), Parameters((Parameter("_about", (1,)),))).save(
             tmp_path / "d.npz"
         )
+
+
+# Text
+
+
+def test_round_trips_of_text(tmp_path):
+    before, path = made(), tmp_path / "draws.csv"
+    before.save(path)
+    assert os.listdir(tmp_path) == ["draws.csv"]
+    assert path.read_text().splitlines()[0] == 'mu,tau,"w[0,0]","w[0,1]","w[0,2]","w[1,0]","w[1,1]","w[1,2]"'
+    after = pf.load_draws(path, like=before.parameters)
+    assert after.names == before.names
+    for name in before.names:
+        np.testing.assert_array_equal(after[name], before[name])
+    np.testing.assert_allclose(after.unconstrained, before.unconstrained, atol=1e-4)
+    with pytest.raises(ValueError, match="like=sampler"):
+        _ = pf.load_draws(path).unconstrained
+    pandas = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(pandas.read_csv(path)["tau"].astype(np.float32), before["tau"])
+    before.to_pandas().to_csv(path, index=False)
+    np.testing.assert_allclose(pf.load_draws(path)["w"], before["w"], rtol=1e-6)
+
+
+def test_text_of_draws_without_names_is_read_as_coordinates(tmp_path):
+    before = made(Parameters.plain(3))
+    before.save(tmp_path / "d.csv")
+    assert (tmp_path / "d.csv").read_text().startswith("x0,x1,x2\n")
+    np.testing.assert_array_equal(pf.load_draws(tmp_path / "d.csv").unconstrained, before["x"])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_one_constrained_vector_is_not_taken_for_coordinates(tmp_path, suffix):
+    record = Parameters((Parameter("x", (2,), "positive"),))
+    before = made(record)
+    before.save(tmp_path / f"d.{suffix}")
+    with pytest.raises(ValueError, match="like=sampler"):
+        _ = pf.load_draws(tmp_path / f"d.{suffix}").unconstrained
+    after = pf.load_draws(tmp_path / f"d.{suffix}", like=record)
+    np.testing.assert_allclose(after.unconstrained, before.unconstrained, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must have a name"),
+        ("mu,tau\n", "must hold lines of 2 numbers"),
+        ("1.0,2.0\n3.0,4.0\n", "it holds numbers"),
+        (",mu\n0,1.0\n", "index=False"),
+        ("mu,mu\n1,2\n", "two columns of the same name"),
+        ("mu,tau\n1.0,2.0\n3.0,4.", "truncated"),
+        ("mu,tau\n1.0,2.0\n3.0\n", "d.csv"),
+        ("mu,tau\n1.0,two\n", "d.csv"),
+        ("mu,tau\n1.0,2.0,3.0\n", "must hold lines of 2 numbers"),
+    ],
+)
+def test_text_that_is_no_table_of_draws(tmp_path, text, words):
+    (tmp_path / "d.csv").write_text(text)
+    with pytest.raises(pf.BadFileError, match=words):
+        pf.load_draws(tmp_path / "d.csv")
+
+
+def test_text_that_is_damaged_is_refused(tmp_path):
+    path = tmp_path / "draws.csv"
+    made().save(path)
+    data = path.read_bytes()
+    for cut in (0, 1, 30, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:cut])
+        with pytest.raises(pf.BadFileError, match="draws"):
+            pf.load_draws(path)
+    path.write_bytes(np.random.default_rng(0).bytes(2000))
+    with pytest.raises(pf.BadFileError, match="draws"):
+        pf.load_draws(path)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pushforward.data.images import Images
-from pushforward.studies.ebm import judge as module
-from pushforward.studies.ebm.settings import PRESETS
+from reproduce.data.images import Images
+from reproduce.studies.ebm import judge as module
+from reproduce.studies.ebm.settings import PRESETS
 
 RNG = np.random.default_rng(0)
 

@@ -7,12 +7,12 @@ import numpy as np
 import optax
 import pytest
 
-from pushforward.baselines.annealed_langevin import Start, anneal, schedule
-from pushforward.metrics.frechet import fid, kid
-from pushforward.studies.ebm.kinds import Teacher
-from pushforward.studies.ebm.noise import levels, noisy
-from pushforward.studies.ebm.recipes import Recipe
-from pushforward.studies.ebm.steps import (
+from reproduce.metrics.frechet import fid, kid
+from reproduce.rivals.annealed_langevin import Start, anneal, schedule
+from reproduce.studies.ebm.kinds import Teacher
+from reproduce.studies.ebm.noise import levels, noisy
+from reproduce.studies.ebm.recipes import Recipe
+from reproduce.studies.ebm.steps import (
     CRITIC_LEVELS,
     Levels,
     Rules,

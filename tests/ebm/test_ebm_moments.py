@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pushforward.files import BadFileError
-from pushforward.metrics.frechet import fid
-from pushforward.networks.images import generator, kinds_of, unet, with_shares
-from pushforward.studies.ebm.kinds import Teacher, sorted_into_kinds
-from pushforward.studies.ebm.moments import (
+from reproduce.images import generator, kinds_of, unet, with_shares
+from reproduce.metrics.frechet import fid
+from reproduce.studies.ebm.kinds import Teacher, sorted_into_kinds
+from reproduce.studies.ebm.moments import (
     LEVELS,
     Lead,
     Moments,
@@ -19,7 +19,7 @@ from pushforward.studies.ebm.moments import (
     optimal_matrix,
     surrogate,
 )
-from pushforward.studies.ebm.noise import noisy
+from reproduce.studies.ebm.noise import noisy
 
 KEY = jax.random.key(0)
 

@@ -7,14 +7,14 @@ from typer.testing import CliRunner
 
 from pushforward.cli import app
 from pushforward.files import BadFileError
-from pushforward.records import read
-from pushforward.report.write import write_report
-from pushforward.studies.ebm import PRESETS, plan, run
-from pushforward.studies.ebm.judge import Judge
-from pushforward.studies.ebm.keeping import train
-from pushforward.studies.ebm.made import made_images
-from pushforward.studies.ebm.run import Work, recorded_rows
-from pushforward.studies.ebm.store import Store
+from reproduce.records import read
+from reproduce.report.write import write_report
+from reproduce.studies.ebm import PRESETS, plan, run
+from reproduce.studies.ebm.judge import Judge
+from reproduce.studies.ebm.keeping import train
+from reproduce.studies.ebm.made import made_images
+from reproduce.studies.ebm.store import Store
+from reproduce.studies.ebm.work import Work, recorded_rows
 
 SMOKE = PRESETS["smoke"].replace(samplers=("kl",))
 """The other samplers differ in the objective alone, and take as long to compile."""

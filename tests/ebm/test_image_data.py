@@ -6,9 +6,9 @@ import importlib
 import numpy as np
 import pytest
 
-from pushforward.data.idx import read_idx
-from pushforward.data.images import IDX, images
 from pushforward.files import BadFileError
+from reproduce.data.idx import read_idx
+from reproduce.data.images import IDX, images
 
 
 def idx(array):
@@ -129,7 +129,7 @@ def test_without_a_network_the_download_says_what_to_do(tmp_path, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError("no route")
 
-    module = importlib.import_module("pushforward.data.images")
+    module = importlib.import_module("reproduce.data.images")
     monkeypatch.delenv("PUSHFORWARD_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fail)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pushforward.networks.images import (
+from reproduce.images import (
     correction,
     critic,
     distance_energy,
@@ -19,14 +19,14 @@ from pushforward.networks.images import (
     wide_resnet,
     with_shares,
 )
-from pushforward.networks.images.layers import fold, unfold
-from pushforward.studies.ebm import PRESETS
-from pushforward.studies.ebm.energy import energy_step, start
-from pushforward.studies.ebm.plan import count
-from pushforward.studies.ebm.recipes import recipe_of
-from pushforward.studies.ebm.sampler import build, fresh
-from pushforward.studies.ebm.steps import Levels, sampler_step, score_step
-from pushforward.targets import ImageEnergy
+from reproduce.images.layers import fold, unfold
+from reproduce.studies.ebm import PRESETS
+from reproduce.studies.ebm.energy import energy_step, start
+from reproduce.studies.ebm.plan import count
+from reproduce.studies.ebm.recipes import recipe_of
+from reproduce.studies.ebm.sampler import build, fresh
+from reproduce.studies.ebm.steps import Levels, sampler_step, score_step
+from reproduce.targets import ImageEnergy
 
 KEY = jax.random.key(0)
 

@@ -6,9 +6,9 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from pushforward import pretrained
 from pushforward.cli import app
 from pushforward.files import BadFileError
+from reproduce import pretrained
 
 
 @pytest.fixture(scope="module")

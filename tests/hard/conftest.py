@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import pytest
 
 from pushforward.base import Algorithm
-from pushforward.baselines import flow, nuts
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
+from pushforward.mcmc import nuts
 from pushforward.networks import modulated
 from pushforward.sampler import Sampler
-from pushforward.studies import hard
-from pushforward.studies.hard import work
 from pushforward.training import preset
 from pushforward.training.lesson import Lesson
+from reproduce.rivals import flow
+from reproduce.studies import hard
+from reproduce.studies.hard import work
 
 METHODS = ("default", "smc", "mixture", "nuts", "flow", "steps")
 ABOUT = {

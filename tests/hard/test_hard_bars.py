@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from pushforward.records import Header, Record
-from pushforward.report.hard import hard
-from pushforward.report.hard_bars import bars, bars_table
-from pushforward.report.results import Study
+from reproduce.records import Header, Record
+from reproduce.report.hard import hard
+from reproduce.report.hard_bars import bars, bars_table
+from reproduce.report.results import Study
 
 
 def record(method, target, metric, value, floor=None, seed=0):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.studies.hard.figures import Pool, asked, distance, shares, units_of
+from reproduce.studies.hard.figures import Pool, asked, distance, shares, units_of
+from reproduce.targets import dw4, many_well, random_target
 
 KEY = jax.random.key(0)
 N = 20_000
@@ -57,7 +58,7 @@ def test_neck_figures():
 
 
 def test_well_marginals():
-    target = targets.many_well(4)
+    target = many_well(4)
     x = target.sample(KEY, N)
     good = figures(target, "wells", x)
     assert max(good.values()) < 0.03
@@ -80,7 +81,7 @@ def test_moment_figures():
 
 
 def test_particles_are_judged_by_what_symmetries_leave_alone():
-    target = targets.dw4()
+    target = dw4()
     rng = np.random.default_rng(0)
     corners = 2.0 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]])
     pool = (corners + rng.normal(0, 0.3, (1200, 4, 2))).astype(np.float32)
@@ -127,7 +128,7 @@ def test_the_halves_of_a_pool_are_other_chains_and_as_far_apart_as_other_draws()
 
 
 def test_units_make_coordinates_alike():
-    target = targets.random_target(6)
+    target = random_target(6)
     x = units_of(target.sample(KEY, 4000))(target.sample(jax.random.key(1), 4000))
     low, high = np.quantile(np.asarray(x), [0.16, 0.84], axis=0)
     # Quantiles of 4,000 draws, twice: a standard error of about 3 %.

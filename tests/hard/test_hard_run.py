@@ -5,16 +5,17 @@ from typer.testing import CliRunner
 
 from pushforward import targets
 from pushforward.cli import app
-from pushforward.records import read
-from pushforward.report.write import write_report
-from pushforward.studies import hard
-from pushforward.studies.hard.cases import CASES, NAMES, case
-from pushforward.studies.hard.judge import Judge
-from pushforward.studies.hard.reference import _nuts, reference_draws, reference_row
-from pushforward.studies.hard.rows import rows
-from pushforward.studies.hard.work import default_row, nuts_row
-from pushforward.studies.row import Row, finished
-from pushforward.studies.store import Store
+from reproduce.records import read
+from reproduce.report.write import write_report
+from reproduce.studies import hard
+from reproduce.studies.hard.cases import CASES, NAMES, case
+from reproduce.studies.hard.judge import Judge
+from reproduce.studies.hard.reference import _nuts, reference_draws, reference_row
+from reproduce.studies.hard.rivals import nuts_row
+from reproduce.studies.hard.rows import rows
+from reproduce.studies.hard.work import default_row
+from reproduce.studies.row import Row, finished
+from reproduce.studies.store import Store
 
 
 def test_every_row_records_what_is_asked(hard_folder):
@@ -62,7 +63,7 @@ def test_a_floor_of_trusted_draws_tells_of_chains_that_disagree(tmp_path, monkey
     pool = corners + rng.normal(0, 0.1, (256, 4, 2))
     pool[1::2] *= 1.5
     monkeypatch.setattr(
-        "pushforward.studies.hard.judge.reference_draws",
+        "reproduce.studies.hard.judge.reference_draws",
         lambda *a: {"draws": pool.reshape(-1, 8).astype(np.float32)},
     )
     settings = hard.PRESETS["smoke"]
@@ -99,7 +100,7 @@ def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path, monkeypa
     assert draws.shape == (settings.reference_n, 8)
     assert np.isfinite(draws).all()
     # Another call reads them: nothing is run.
-    monkeypatch.setattr("pushforward.studies.hard.reference._tempering", None)
+    monkeypatch.setattr("reproduce.studies.hard.reference._tempering", None)
     np.testing.assert_array_equal(reference_draws("dw4", settings, store)["draws"], draws)
     with pytest.raises(TypeError):
         reference_draws("dw4", settings.replace(reference_thin=2), store)
@@ -116,7 +117,7 @@ def test_a_crash_is_a_record(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr("pushforward.studies.hard.work.fit_to_the_end", broken)
+    monkeypatch.setattr("reproduce.studies.hard.work.fit_to_the_end", broken)
     judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard"))
     said = []
     found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path, "hard"), said.append)

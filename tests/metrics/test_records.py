@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pushforward import records
-from pushforward.records import Header, Record
+from reproduce import records
+from reproduce.records import Header, Record
 
 HEADER = Header("two_d", "cpu", 7, "pushforward study two-d", {"jax": "0.10.2"}, 2)
 RECORD = Record("two_d", "cpu", "kl", "mog2", "ksd_imq_v", 0.104, 0.015, 500, 20, 7, 0.109)

@@ -12,16 +12,16 @@ import scipy.signal
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import MLP
-from pushforward.records import Header, Record, read, write
-from pushforward.report import write_report
 from pushforward.sampler import Sampler
-from pushforward.studies import models
-from pushforward.studies.models import judge, reference
-from pushforward.studies.models.cases import CASES
-from pushforward.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
-from pushforward.studies.models.reference import COST, DIVERGENT, Truth
-from pushforward.studies.models.rows import rows
-from pushforward.studies.row import Row, finished
+from reproduce.records import Header, Record, read, write
+from reproduce.report import write_report
+from reproduce.studies import models
+from reproduce.studies.models import judge, reference
+from reproduce.studies.models.cases import CASES
+from reproduce.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
+from reproduce.studies.models.reference import COST, DIVERGENT, Truth
+from reproduce.studies.models.rows import rows
+from reproduce.studies.row import Row, finished
 
 NAME = "eight_schools_non_centred"
 DIMS = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from report_fakes import SIX, header, plane_records
 
-from pushforward.records import write
+from reproduce.records import write
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Records and a header such as a study leaves, without one having been run."""
 
-from pushforward.records import Header, Record
+from reproduce.records import Header, Record
 
 SIX = ("gaussian", "mog2", "rosenbrock", "donut", "funnel", "squiggle")
 METHODS = (

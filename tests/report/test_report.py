@@ -8,12 +8,12 @@ import pytest
 from report_fakes import header
 
 import pushforward
-from pushforward.records import Record, read, write
-from pushforward.report import write_report
-from pushforward.report.bars import bars_table
-from pushforward.report.cells import Cells, short, times
-from pushforward.report.results import read_results
-from pushforward.report.table import Table
+from reproduce.records import Record, read, write
+from reproduce.report import write_report
+from reproduce.report.bars import bars_table
+from reproduce.report.cells import Cells, short, times
+from reproduce.report.results import read_results
+from reproduce.report.table import Table
 
 
 def table_named(text, words):
@@ -30,7 +30,7 @@ def test_the_report_needs_no_jax():
     code = (
         "import sys, types; p = types.ModuleType('pushforward'); "
         f"p.__path__ = [{str(source)!r}]; sys.modules['pushforward'] = p; "
-        "import pushforward.report; "
+        "import reproduce.report; "
         "assert not {'jax', 'equinox', 'jaxlib'} & set(sys.modules), 'jax was imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

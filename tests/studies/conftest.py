@@ -1,7 +1,7 @@
 import pytest
 
-from pushforward.studies import two_d
 from pushforward.training import teacher
+from reproduce.studies import two_d
 
 MAIN = (
     *("default", "kl", "smc", "mixture", "default-thin", "default-sobol"),

@@ -3,10 +3,10 @@
 import jax
 import pytest
 
-from pushforward.studies import spine
-from pushforward.studies.fitting import at_its_end, fit_to_the_end
 from pushforward.targets import gaussian
 from pushforward.training import LoopResult, Outcome, phases, preset
+from reproduce.studies import spine
+from reproduce.studies.fitting import at_its_end, fit_to_the_end
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_a_fit_that_was_interrupted_is_no_row(interrupted):
 
 
 def test_a_study_that_is_interrupted_records_nothing(interrupted, monkeypatch, tmp_path):
-    monkeypatch.setattr("pushforward.studies.spine.student_t.preset", lambda method: SHORT)
+    monkeypatch.setattr("reproduce.studies.spine.student_t.preset", lambda method: SHORT)
     settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",))
     with pytest.raises(KeyboardInterrupt):
         spine.run(settings, tmp_path)

@@ -3,12 +3,12 @@ import numpy as np
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import mlp
-from pushforward.records import read
-from pushforward.report.write import write_report
 from pushforward.sampler import Sampler
-from pushforward.studies import spine
-from pushforward.studies.spine import student_t
 from pushforward.training import Fit, Outcome
+from reproduce.records import read
+from reproduce.report.write import write_report
+from reproduce.studies import spine
+from reproduce.studies.spine import student_t
 
 
 def untrained(key, target, *, settings):

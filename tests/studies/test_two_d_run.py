@@ -8,15 +8,15 @@ from typer.testing import CliRunner
 
 from pushforward import fit
 from pushforward.cli import app
-from pushforward.records import read
-from pushforward.studies.row import DONE, Row, finished
-from pushforward.studies.two_d import PRESETS, run
-from pushforward.studies.two_d.recipes import recipe
-from pushforward.studies.two_d.rows import TIMED, rows
-from pushforward.studies.two_d.store import Store
-from pushforward.studies.two_d.watch import watch
 from pushforward.targets import gaussian
 from pushforward.training import teacher
+from reproduce.records import read
+from reproduce.studies.row import DONE, Row, finished
+from reproduce.studies.two_d import PRESETS, run
+from reproduce.studies.two_d.recipes import recipe
+from reproduce.studies.two_d.rows import TIMED, rows
+from reproduce.studies.two_d.store import Store
+from reproduce.studies.two_d.watch import watch
 
 pytestmark = pytest.mark.quick_compilation
 

@@ -2,12 +2,12 @@ import dataclasses
 
 import pytest
 
-from pushforward.studies.two_d import PRESETS, plan
-from pushforward.studies.two_d.plan import parameters
-from pushforward.studies.two_d.recipes import OURS, PAPERS, recipe
-from pushforward.studies.two_d.rows import rows
-from pushforward.studies.two_d.settings import FAMILY, METHODS, SIX
 from pushforward.training import PRESETS as RECIPES
+from reproduce.studies.two_d import PRESETS, plan
+from reproduce.studies.two_d.plan import parameters
+from reproduce.studies.two_d.recipes import OURS, PAPERS, recipe
+from reproduce.studies.two_d.rows import rows
+from reproduce.studies.two_d.settings import FAMILY, METHODS, SIX
 
 
 def test_the_paper_preset_has_the_papers_sizes():

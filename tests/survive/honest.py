@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pushforward import arrays, records
+from pushforward import arrays
 from pushforward.cli.shards import Note, read_note
 from pushforward.container import BadFileError
 from pushforward.frame import Frame
@@ -21,6 +21,7 @@ from pushforward.sampler import Sampler, load
 from pushforward.training.lesson import Lesson
 from pushforward.training.loop import Position
 from pushforward.training.written import OtherRunError, read_lesson, read_state, write_lesson, write_state
+from reproduce import records
 
 ABOUT = {
     "format": "pushforward-run", "version": 1, "target": {"spec": "donut", "name": "donut", "dim": 2},

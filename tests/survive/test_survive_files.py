@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from mutations import mutate
 
 import pushforward as pf
-from pushforward import arrays, records
+from pushforward import arrays
 from pushforward.runs import load_run
+from reproduce import records
 
 KINDS = ("sampler", "records", "run", "history", "note", "npy", "npz", "checkpoint", "lesson")
 SLACK = 4 * 2**20

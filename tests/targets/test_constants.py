@@ -9,6 +9,7 @@ import scipy.stats
 
 from pushforward import targets
 from pushforward.targets.grid import GridLaw
+from reproduce.targets import double_well, many_well, phi4, rezende4
 
 PLANE = ["banana", "donut", "double_well", "gaussian", "mog2", "rosenbrock", "squiggle"]
 PLANE += [f"rezende{k}" for k in (1, 2, 3, 4)]
@@ -103,8 +104,8 @@ def test_paper_formulas():
     wave, fork = np.sin(np.pi * 0.35), 3 / (1 + np.exp(0.3 / 0.3))
     strands = [-0.5 * ((-1.3 - wave) / 0.4) ** 2, -0.5 * ((-1.3 - wave + fork) / 0.35) ** 2]
     wall = -((0.7 / 4) ** 4)
-    rezende4 = targets.rezende4().log_density(x)
-    assert float(rezende4) == pytest.approx(np.logaddexp(*strands) + wall, rel=1e-5)
+    fork = rezende4().log_density(x)
+    assert float(fork) == pytest.approx(np.logaddexp(*strands) + wall, rel=1e-5)
 
 
 def test_wells_have_unequal_weights(draws):
@@ -116,7 +117,7 @@ def test_wells_have_unequal_weights(draws):
     assert 0.8 < right / whole < 0.9
     # Five standard errors: a new key fails with probability 6e-7.
     assert abs(share - right / whole) < 5 * np.sqrt(0.25 / len(draws("double_well")))
-    pair, many = targets.double_well(), targets.many_well(8)
+    pair, many = double_well(), many_well(8)
     np.testing.assert_allclose(many.log_z, 4 * pair.log_z, rtol=1e-6)
     x = jnp.arange(8.0) / 4
     pairs = jax.vmap(pair.log_density)(x.reshape(4, 2)).sum()
@@ -146,7 +147,7 @@ def test_grid_law_follows_a_steep_line_within_its_cells():
 
 
 def test_phi4_by_loops():
-    target = targets.phi4(side=3, kappa=0.2, lam=0.05)
+    target = phi4(side=3, kappa=0.2, lam=0.05)
     field = np.random.default_rng(0).normal(size=(3, 3))
     action = 0.0
     for i in range(3):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from pushforward.targets import random_target
+from reproduce.targets import random_target
 
 NUMBERS = range(20)
 # One that is bent, one of all; two coordinates can be integrated.

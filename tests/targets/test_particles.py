@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from pushforward.targets import DoubleWellParticles, LennardJones, dw4, lj13
-from pushforward.targets.particles import CORE, pair_distances
+from reproduce.targets import DoubleWellParticles, LennardJones, dw4, lj13
+from reproduce.targets.particles import CORE, pair_distances
 
 CLUSTERS = {"dw4": dw4, "lj13": lj13}
 

@@ -7,17 +7,17 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
-from pushforward import targets
-from pushforward.targets.tables import NormalLogistic, standardise
+from reproduce.targets import breast_cancer, breast_cancer_hierarchical, breast_cancer_quadratic, digits_3_8
+from reproduce.targets.tables import NormalLogistic, standardise
 
 
 @pytest.mark.parametrize(
     ("build", "dim"),
     [
-        (targets.breast_cancer, 31),
-        (targets.breast_cancer_quadratic, 61),
-        (targets.digits_3_8, 53),
-        (targets.breast_cancer_hierarchical, 32),
+        (breast_cancer, 31),
+        (breast_cancer_quadratic, 61),
+        (digits_3_8, 53),
+        (breast_cancer_hierarchical, 32),
     ],
 )
 def test_sizes_and_names(build, dim):
@@ -35,7 +35,7 @@ def test_density_and_score_against_numpy():
     margins = signs * (matrix @ x)
     log_q = -np.logaddexp(0, -margins).sum() - 0.5 * x @ x
     score = matrix.T @ (signs / (1 + np.exp(margins))) - x
-    target = targets.breast_cancer()
+    target = breast_cancer()
     # Zero weights count as zero: every row has log sigmoid(0) there.
     value = float(target.log_density(jnp.asarray(x, float))) - len(matrix) * np.log(2.0)
     assert value == pytest.approx(log_q, rel=1e-5)
@@ -43,7 +43,7 @@ def test_density_and_score_against_numpy():
 
 
 def test_the_mode_is_the_penalised_fit_of_scikit_learn():
-    target = targets.breast_cancer()
+    target = breast_cancer()
     features, labels = load_breast_cancer(return_X_y=True)
     matrix = np.hstack([standardise(features), np.ones((len(features), 1))])
     # C = 1 is a unit normal prior; the bias is a column, so that it is penalised like the rest.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pushforward import targets
+from reproduce.targets import many_well, phi4
 
 
 @pytest.mark.parametrize(
@@ -46,9 +47,9 @@ from pushforward import targets
         (lambda: targets.StudentT(3.0, loc=[0.0, 1.0], dim=3), r"have shape \(3,\); got shape"),
         (lambda: targets.StudentTMixture(-2.0, [1.0], [[0.0]]), "`df` must be"),
         (lambda: targets.Donut(ring=0.0), "`ring` must be"),
-        (lambda: targets.many_well(5), "`dim` must be even"),
+        (lambda: many_well(5), "`dim` must be even"),
         (lambda: targets.funnel_nd(1), "`dim` must be an integer of at least 2"),
-        (lambda: targets.phi4(lam=0.0), "`lam` must be"),
+        (lambda: phi4(lam=0.0), "`lam` must be"),
         (lambda: targets.get("nonsense"), "`name` must be one of banana, .*; got 'nonsense'"),
         (lambda: targets.Tempered(targets.mog2(), -0.5), "`inverse_temperature` must be"),
         (lambda: targets.Tempered(targets.mog2(), 1.5, targets.gaussian()), "at most 1"),

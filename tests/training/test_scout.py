@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.targets import Mixture, random_target
+from pushforward.targets import Mixture
 from pushforward.training import scout as scouting
 from pushforward.training import surprises
 from pushforward.training.newton import to_the_top
 from pushforward.training.peaks import MAX_MODES, Peaks, foremost
 from pushforward.training.scout import scout
 from pushforward.training.surprises import surprising_places
+from reproduce.targets import random_target
 
 pytestmark = pytest.mark.quick_compilation
 

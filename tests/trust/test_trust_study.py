@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from pushforward.records import Header, Record, read, write
-from pushforward.report import write_report
-from pushforward.studies import trust
-from pushforward.studies.trust.cases import CASES, EXACT
-from pushforward.studies.trust.defects import DEFECTS, sampler
-from pushforward.studies.trust.run import DONE
+from reproduce.records import Header, Record, read, write
+from reproduce.report import write_report
+from reproduce.studies import trust
+from reproduce.studies.trust.cases import CASES, EXACT
+from reproduce.studies.trust.defects import DEFECTS, sampler
+from reproduce.studies.trust.run import DONE
 
 
 def test_the_cpu_preset_is_large_enough():
