@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,10 +14,13 @@ DIGITS = 12
 """Hexadecimal digits of a digest: enough to tell recipes apart, few enough to read."""
 
 
+R = TypeVar("R", bound="Record")
+
+
 class Record:
     """A frozen dataclass; a record of records reaches inner fields by dotted names."""
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self: R, **changes: Any) -> R:
         """Return a copy with some fields changed; an unknown name is an error.
 
         A field of an inner record is named by its path, `replace(**{"annealing.num_particles": 4096})`, and a

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array, Key
 
@@ -12,6 +12,7 @@ from pushforward.training.alternating import Parts
 from pushforward.training.loop import LoopResult
 
 
+@runtime_checkable
 class Clock(Protocol):
     """What the driver offers a stage: time, a budget, and the loop with all that surrounds it."""
 
