@@ -8,7 +8,7 @@ from pushforward.lazy import attach
 
 __version__ = "0.1.0"
 
-_get, __dir__ = attach(__name__, __file__)
+_get, __dir__ = attach(__name__)
 
 
 def __getattr__(name: str) -> object:

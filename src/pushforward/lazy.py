@@ -2,18 +2,19 @@
 
 import ast
 import importlib
+import pkgutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 
-def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a package, by the imports of its `__init__.pyi`.
 
     Type checkers read the stub, so a new name is one line, in one place.
     """
-    tree = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    # Not opened as a file, since a wheel may be imported as it is.
+    tree = ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"")
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     homes = {
         each.asname or each.name: (node.module or "", each.name) for node in imports for each in node.names

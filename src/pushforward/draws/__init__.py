@@ -5,4 +5,4 @@ Better latents are `Sampler.sample(..., latents="sobol")`.
 
 from pushforward.lazy import attach
 
-__getattr__, __dir__ = attach(__name__, __file__)
+__getattr__, __dir__ = attach(__name__)

@@ -2,4 +2,4 @@
 
 from pushforward.lazy import attach
 
-__getattr__, __dir__ = attach(__name__, __file__)
+__getattr__, __dir__ = attach(__name__)

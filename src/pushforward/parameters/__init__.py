@@ -5,4 +5,4 @@ Nothing here needs JAX or NumPyro: a loaded sampler gives named draws without th
 
 from pushforward.lazy import attach
 
-__getattr__, __dir__ = attach(__name__, __file__)
+__getattr__, __dir__ = attach(__name__)
