@@ -61,7 +61,7 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "pushforward/cli/fit.py:fit": 140,
     "pushforward/cli/sample.py:sample": 151,
-    "pushforward/draws/refine.py:refine": 61,
+    "pushforward/draws/refining.py:refine": 61,
     "pushforward/payback.py:break_even": 77,
     "pushforward/training/fit.py:fit": 76,
     "pushforward/training/loop.py:run": 90,

@@ -1,4 +1,4 @@
-"""The package imports its names when they are first used, by the stub that type checkers read."""
+"""Packages import their names when they are first used, by the stubs that type checkers read."""
 
 import ast
 import importlib
@@ -10,21 +10,27 @@ import pytest
 
 import pushforward as pf
 
+ROOT = Path(pf.__file__).parent
+STUBS = {".".join(path.parent.relative_to(ROOT.parent).parts): path for path in ROOT.rglob("__init__.pyi")}
 
-def test_every_public_name_is_found_where_type_checkers_are_told():
-    tree = ast.parse(Path(pf.__file__).with_suffix(".pyi").read_text())
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+
+@pytest.mark.parametrize("package", STUBS)
+def test_every_public_name_is_found_where_type_checkers_are_told(package):
+    imports = [
+        node for node in ast.parse(STUBS[package].read_text()).body if isinstance(node, ast.ImportFrom)
+    ]
     told = {alias.asname: (node.module, alias.name) for node in imports for alias in node.names}
-    assert set(dir(pf)) >= set(told)
+    module = importlib.import_module(package)
+    assert set(dir(module)) >= set(told)
     for name, (home, inner) in told.items():
         # Type checkers take a name for public where it is imported `as` itself.
         assert name == inner
-        value = getattr(pf, name)
+        value = getattr(module, name)
         if isinstance(value, types.ModuleType):
             assert value.__name__ == f"{home}.{name}"
         else:
             assert value is getattr(importlib.import_module(home), name)
             # A module of that name would take its place as soon as somebody imports it.
-            assert importlib.util.find_spec(f"pushforward.{name}") is None
+            assert importlib.util.find_spec(f"{package}.{name}") is None
     with pytest.raises(AttributeError, match="has no attribute 'fitt'"):
-        _ = pf.fitt
+        _ = module.fitt

@@ -142,7 +142,7 @@ class Draws(eqx.Module):
     def thin(self, num_points: int, target: Target) -> "Draws":
         """Return the `num_points` draws that together stand best for `target`: Stein thinning, see `thin`."""
         target = self._aligned(target)
-        from pushforward.draws.thin import thin_indices
+        from pushforward.draws.thinning import thin_indices
 
         chosen = thin_indices(self.unconstrained, target, check_count(num_points, "num_points"))
         return self._with({"thinned": {"from": len(self)}}, rows=chosen)
@@ -162,7 +162,7 @@ class Draws(eqx.Module):
         never moved are in `about["refined"]`. Derived values are dropped, since they are of other draws now.
         """
         target = self._aligned(target)
-        from pushforward.draws.refine import refine
+        from pushforward.draws.refining import refine
 
         found = refine(key, self.unconstrained, target, steps=steps, kernel=kernel, warmup=warmup)
         about = self.about | {"refined": found.summary(kernel, steps)}

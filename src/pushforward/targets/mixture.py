@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_count
-from pushforward.targets.gaussian import cholesky
+from pushforward.targets.gaussians import cholesky
 
 
 class Mixture(ExactTarget):

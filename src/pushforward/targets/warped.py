@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
 from pushforward.base import ExactTarget, Window
-from pushforward.targets.gaussian import Gaussian
+from pushforward.targets.gaussians import Gaussian
 
 Warp = Callable[[Float[Array, " dim"]], Float[Array, " dim"]]
 

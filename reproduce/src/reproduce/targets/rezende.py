@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
 from pushforward.base import ExactTarget, Window
-from pushforward.targets.donut import Donut
+from pushforward.targets.ring import Donut
 from pushforward.targets.grid import GridLaw
 
 
