@@ -1,5 +1,3 @@
-from pushforward.targets.ring import Donut as Donut
-from pushforward.targets.ring import donut as donut
 from pushforward.targets.funnels import Funnel as Funnel
 from pushforward.targets.funnels import PublishedFunnel as PublishedFunnel
 from pushforward.targets.funnels import funnel as funnel
@@ -8,15 +6,17 @@ from pushforward.targets.funnels import published_funnel as published_funnel
 from pushforward.targets.gaussians import Gaussian as Gaussian
 from pushforward.targets.gaussians import correlated_gaussian as correlated_gaussian
 from pushforward.targets.gaussians import gaussian as gaussian
+from pushforward.targets.heavy_tails import StudentT as StudentT
+from pushforward.targets.heavy_tails import StudentTMixture as StudentTMixture
+from pushforward.targets.heavy_tails import student_t as student_t
+from pushforward.targets.heavy_tails import student_t_mixture as student_t_mixture
 from pushforward.targets.mixture import Mixture as Mixture
 from pushforward.targets.mixture import gmm40 as gmm40
 from pushforward.targets.mixture import mog2 as mog2
 from pushforward.targets.registry import TARGETS as TARGETS
 from pushforward.targets.registry import get as get
-from pushforward.targets.heavy_tails import StudentT as StudentT
-from pushforward.targets.heavy_tails import StudentTMixture as StudentTMixture
-from pushforward.targets.heavy_tails import student_t as student_t
-from pushforward.targets.heavy_tails import student_t_mixture as student_t_mixture
+from pushforward.targets.ring import Donut as Donut
+from pushforward.targets.ring import donut as donut
 from pushforward.targets.tempered import Tempered as Tempered
 from pushforward.targets.warped import Warped as Warped
 from pushforward.targets.warped import banana as banana

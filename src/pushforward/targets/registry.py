@@ -7,11 +7,11 @@ import jax
 from pushforward import extensions
 from pushforward.base import Target
 from pushforward.checks import check_choice
-from pushforward.targets.ring import donut
 from pushforward.targets.funnels import funnel, funnel_nd, published_funnel
 from pushforward.targets.gaussians import Gaussian, correlated_gaussian, gaussian
-from pushforward.targets.mixture import gmm40, mog2
 from pushforward.targets.heavy_tails import student_t, student_t_mixture
+from pushforward.targets.mixture import gmm40, mog2
+from pushforward.targets.ring import donut
 from pushforward.targets.warped import banana, rosenbrock, squiggle
 
 Build = Callable[[], Target]
