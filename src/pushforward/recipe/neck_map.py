@@ -4,8 +4,6 @@ Particles creep along a neck of many coordinates: what they may change of it in 
 number of coordinates whose width must follow. Seen through a map that takes the widths along, they do not.
 """
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,12 +23,21 @@ from pushforward.recipe.table import Necks, Recipe
 from pushforward.recipe.widths import Widths, find_necks
 
 
-class NeckMap(NamedTuple):
+class NeckMap(eqx.Module):
     """A way of seeing draws: in a frame, necks and a narrow map along them, whose latents are normal."""
 
-    necks: tuple[int, ...]
     frame: Frame
     network: Coupled
+    necks: tuple[int, ...] = eqx.field(static=True)
+
+    def __check_init__(self):
+        if self.network.in_size != self.dim or not all(each in range(self.dim) for each in self.necks):
+            raise ValueError("the frame, the network and the necks of a NeckMap must fit.")
+
+    @property
+    def dim(self) -> int:
+        """Coordinates."""
+        return self.frame.dim
 
     def pulled_back(self, target: Target) -> Target:
         """Return the target in the coordinates of the map's latents."""
@@ -92,7 +99,7 @@ def neck_map(draws: Float[Array, "m dim"], recipe: Recipe, *, white: bool) -> Ne
     )  # fmt: skip
     shifts = np.exp(-units)[:, None] * found.shifts
     known = found._replace(offsets=found.offsets - units, shifts=shifts)
-    return NeckMap(found.necks, scaled, map_of(known, recipe.necks))
+    return NeckMap(scaled, map_of(known, recipe.necks), found.necks)
 
 
 def map_of(found: Widths, numbers: Necks) -> Coupled:

@@ -85,6 +85,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
         return {"class": _name(type(value)), **fields}

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float
+import jax
 
 from pushforward import files
 from pushforward.base import Target
 from pushforward.container import BadFileError, write_atomically
 from pushforward.frame import Frame
-from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled
 from pushforward.recipe.neck_map import NeckMap
 from pushforward.recipe.records import plain
@@ -32,22 +32,9 @@ class OtherRunError(ValueError):
     """A checkpoint of another fit."""
 
 
-class _Arrays(eqx.Module):
-    """The arrays of what annealing found."""
-
-    frame: Frame
-    latent: NormalMixture | IndependentMixtures
-    draws: Float[Array, "m dim"]
-
-
-class _Necks(eqx.Module):
-    """The arrays of a map along necks."""
-
-    frame: Frame
-    network: Coupled
-
-
-_KNOWN = {c.__name__: c for c in (_Arrays, _Necks, Frame, NormalMixture, IndependentMixtures, Coupled, MLP)}
+_KNOWN = {c.__name__: c for c in (Frame, NormalMixture, IndependentMixtures, Coupled, MLP, NeckMap)}
+_KINDS = {"frame": Frame, "latent": Mixture, "network": Coupled, "draws": jax.Array, "necks": NeckMap}
+"""The parts of a state that are written, and what each is."""
 
 
 @dataclass(frozen=True)
@@ -65,20 +52,12 @@ class Found:
 
 def write_found(path: Path, identity: Identity, found: Found) -> None:
     """Write what the stages up to one have found."""
-    state, necks = found.state, found.state.necks
-    assert state.log_z is not None
-    assert state.draws is not None
+    state = found.state
     about = {
         "kind": "found", "identity": identity, "stage": found.stage, "phases": found.phases,
-        "good": state.good,
-        "log_z": repr(float(state.log_z)), "rounds": [_spelt(row) for row in state.rounds],
-        "necks": None if necks is None else list(necks.necks),
+        "good": state.good, "log_z": repr(state.log_z), "rounds": [_spelt(row) for row in state.rounds],
     }  # fmt: skip
-    parts: dict[str, Any] = {"found": _Arrays(state.coordinates, state.mixture, state.draws)}
-    if state.network is not None:
-        parts["map"] = state.network
-    if necks is not None:
-        parts["necks"] = _Necks(necks.frame, necks.network)
+    parts = {name: getattr(state, name) for name in _KINDS if getattr(state, name) is not None}
     files.dump(path, parts, plain(about))
 
 
@@ -87,33 +66,23 @@ def read_found(path: Path, identity: Identity, target: Target) -> Found:
     with _one_error(path):
         parts, about = files.load(path, _KNOWN)
         _check(path, about, identity, "found")
-        found, network, necks = parts["found"], parts.get("map"), parts.get("necks")
-        if not isinstance(found, _Arrays) or not isinstance(found.frame, Frame):
-            raise TypeError("it holds something other than draws, a frame and a mixture.")
-        dim, latent = found.frame.dim, found.latent
-        if not isinstance(latent, NormalMixture | IndependentMixtures) or latent.dim != dim:
-            raise ValueError("its mixture and its frame do not fit.")
-        if found.draws.ndim != 2 or found.draws.shape[1] != dim or dim != target.dim:
-            raise ValueError("its draws and its frame do not fit.")
-        if network is not None and (not isinstance(network, Coupled) or network.in_size != dim):
-            raise ValueError("its map and its frame do not fit.")
-        along = None
-        if necks is not None:
-            if not isinstance(necks, _Necks) or necks.network.in_size != dim:
-                raise ValueError("its map along necks and its frame do not fit.")
-            along = NeckMap(tuple(_within(each, dim) for each in about["necks"]), necks.frame, necks.network)
+        if not {"frame", "latent", "draws"} <= parts.keys() <= _KINDS.keys():
+            raise ValueError("it holds something other than draws, a frame and a mixture.")
+        for name, part in parts.items():
+            if not isinstance(part, _KINDS[name]) or _size(part) != target.dim:
+                raise ValueError(f"its {name} does not fit the target.")
         state = State(
-            target=target, frame=found.frame, latent=latent, network=network, draws=found.draws, necks=along,
-            log_z=float(about["log_z"]), rounds=tuple(_read(row) for row in about["rounds"]),
-            good=about["good"] is True,
+            target=target, log_z=float(about["log_z"]), rounds=tuple(_read(row) for row in about["rounds"]),
+            good=about["good"] is True, **parts,
         )  # fmt: skip
         return Found(str(about["stage"]), state, [dict(each) for each in about["phases"]])
 
 
-def _within(value: Any, dim: int) -> int:
-    if type(value) is not int or not 0 <= value < dim:
-        raise ValueError("its necks are no coordinates.")
-    return value
+def _size(part: Any) -> int:
+    """Return the coordinates of a part of a state."""
+    if isinstance(part, jax.Array):
+        return part.shape[1] if part.ndim == 2 else 0
+    return part.in_size if isinstance(part, Coupled) else part.dim
 
 
 def write_state(path: Path, identity: Identity, at: Position, tiles: int) -> None:
