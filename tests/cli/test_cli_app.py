@@ -6,7 +6,7 @@ from importlib import metadata
 import pytest
 
 from pushforward.targets import TARGETS
-from pushforward.training import PRESETS
+from pushforward.recipe.methods import PRESETS
 
 
 def _words(text):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.training import check_target as refuse_what_cannot_be_trained_on
-from pushforward.training.preflight import check_target
+from pushforward.preflight.requirements import check_target
 from reproduce.targets import random_target
 
 KEY = jax.random.key(0)
@@ -78,7 +77,7 @@ def test_good_log_densities_pass():
         lambda x: jnp.where(x[0] > 4.0, jnp.nan, good(x)),  # nor is a corner that is not defined
         lambda x: -jnp.sum(jnp.abs(x)),  # nor a kink
     ):
-        refuse_what_cannot_be_trained_on(KEY, pf.Target.from_log_density(fn, dim=2))
+        check_target(KEY, pf.Target.from_log_density(fn, dim=2))
 
 
 def test_targets_that_are_none():
@@ -148,7 +147,11 @@ SETTINGS = {
     ("ema", 1.0): (ValueError, ("`ema` must be below 1; got 1.0",)),
     ("beta1", -0.1): (ValueError, ("`beta1`",)),
     ("activation", "sillu"): (ValueError, ("`activation`", "Did you mean 'silu'?")),
-    ("activation", None): (ValueError, ("`activation`", "None")),
+    ("activation", 3): (ValueError, ("`activation`", "got 3")),
+    # What is `None` is left open; not all can be.
+    ("score_activation", None): (ValueError, ("`score_activation`", "None")),
+    ("score_width", None): (TypeError, ("`score_width`", "NoneType")),
+    ("score_learning_rate", None): (TypeError, ("`score_learning_rate`", "NoneType")),
     ("score_activation", "gelo"): (ValueError, ("`score_activation`", "Did you mean 'gelu'?")),
     ("objective", "fischer"): (ValueError, ("`objective`", "Did you mean 'fisher'?")),
     ("matching", "slice"): (ValueError, ("`matching`", "Did you mean 'sliced'?")),
@@ -212,10 +215,10 @@ def test_method_and_settings_must_agree():
         pf.fit(KEY, pf.targets.gaussian(), method="fisher", settings=pf.preset("kl"))
 
 
-def test_parts_that_need_the_teacher():
-    with pytest.raises(ValueError, match=r"`latent='mixture'`.*needs `frame='teacher'`"):
+def test_parts_that_need_annealed_particles():
+    with pytest.raises(ValueError, match=r"`latent='mixture'`.*needs `frame='annealed'`"):
         pf.Settings(latent="mixture", frame="identity")
-    with pytest.raises(ValueError, match=r"`forward_weight`.*needs `frame='teacher'`"):
+    with pytest.raises(ValueError, match=r"`forward_weight`.*needs `frame='annealed'`"):
         pf.Settings(forward_weight=1.0, frame="identity")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.training.preflight import check_target as refuse
+from pushforward.preflight.requirements import check_target as refuse
 
 pytestmark = pytest.mark.usefixtures("unhooked")
 

@@ -14,6 +14,9 @@ LATENTS = ("normal", "uniform", "mixture")
 NETWORKS = ("mlp", "modulated", "coupled")
 SQUARE = ("modulated", "coupled")
 
+OPEN = ("network", "depth", "activation", "batch_size", "learning_rate", "latent_dim")
+"""Fields that may be `None`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Record):
@@ -95,11 +98,11 @@ class Settings(Record):
         self._check_parts()
         for name in ("width", "depth", "num_projections", "score_width", "score_depth", "score_steps",
                      "score_batch_size", "num_steps", "batch_size", "latent_dim"):  # fmt: skip
-            if getattr(self, name) is not None or name in ("width", "num_steps"):
+            if not self._is_open(name):
                 check_count(getattr(self, name), name)
         check_count(self.extra_latents, "extra_latents", at_least=0)
         for name in ("sigma", "learning_rate", "score_learning_rate", "clip", "tempering", "tempering_until"):
-            if getattr(self, name) is not None:
+            if not self._is_open(name):
                 check_positive(getattr(self, name), name)
         shares = (
             "final_rate",
@@ -126,13 +129,16 @@ class Settings(Record):
         check_choice(self.frame, "frame", ("annealed", "identity"))
         check_choice(self.fisher_form, "fisher_form", ("trace", "projection"))
         for name in ("activation", "score_activation"):
-            if getattr(self, name) is not None:
+            if not self._is_open(name):
                 check_choice(getattr(self, name), name, ACTIVATIONS)
         _check_part(self.objective, "objective", OBJECTIVES, ("surrogate",))
         _check_part(self.matching, "matching", MATCHINGS, ("loss", "fit"))
         _check_part(self.latent, "latent", LATENTS, ("log_density",))
-        if self.network is not None:
+        if not self._is_open("network"):
             _check_part(self.network, "network", NETWORKS, ("__call__",))
+
+    def _is_open(self, name: str) -> bool:
+        return name in OPEN and getattr(self, name) is None
 
     def _check_combinations(self) -> None:
         if self.latent == "mixture" and self.frame != "annealed":
