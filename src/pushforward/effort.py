@@ -4,13 +4,13 @@ A clock would say it better, but the same key must give the same sampler on a bu
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from pushforward.base import Target
-from pushforward.programs import equations
 
 DENSE = 0.1
 """What a multiply-add inside a matrix product costs, next to an operation on an element of an array."""
@@ -42,3 +42,30 @@ def _one(equation: Any) -> float:
 
 def _shape(value: Any) -> tuple[int, ...]:
     return getattr(value.aval, "shape", ())
+
+
+TURNS = 10
+"""Turns that are assumed of a loop whose number of turns is not known beforehand."""
+
+
+def equations(program: Any, turns: int = 1) -> Iterator[tuple[Any, int]]:
+    """Yield each innermost equation of a jaxpr, and how often it is computed."""
+    for equation in program.eqns:
+        inside = list(_programs(equation.params.values()))
+        if not inside:
+            yield equation, turns
+        name = equation.primitive.name
+        often = equation.params["length"] if name == "scan" else TURNS if name == "while" else 1
+        for one in inside:
+            yield from equations(one, turns * often)
+
+
+def _programs(values: Any) -> Iterator[Any]:
+    """Yield the programs among an equation's parameters."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _programs(value)
+        elif hasattr(value, "eqns"):
+            yield value
+        elif hasattr(value, "jaxpr") and hasattr(value.jaxpr, "eqns"):
+            yield value.jaxpr

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.parameters.record import Parameters
-from pushforward.programs import equations
+from pushforward.effort import equations
 
 SOLVERS = (
     *("cholesky", "triangular_solve", "lu", "lu_pivots_to_permutation", "qr", "geqrf", "householder_product"),

@@ -17,8 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent
-from pushforward.mcmc.moves import Moves, sweeps
-from pushforward.mcmc.path import Between, Population
+from pushforward.mcmc.moves import Between, Moves, Population, sweeps
 from pushforward.weights import effective_share
 
 

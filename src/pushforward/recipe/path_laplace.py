@@ -22,12 +22,11 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.mcmc.annealed import resample
-from pushforward.mcmc.path import Between, Population
-from pushforward.recipe.peaks import Peaks, curvature_scales
+from pushforward.mcmc.moves import Between, Population
+from pushforward.recipe.peaks import Peaks, climb_from, curvature_scales, far_starts
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State, standard
 from pushforward.recipe.table import PathLaplace, Recipe
-from pushforward.recipe.walks import climb_from, far_starts
 from pushforward.weights import effective_share
 
 

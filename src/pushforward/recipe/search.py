@@ -22,7 +22,9 @@ from pushforward.base import Target
 from pushforward.effort import operations
 from pushforward.recipe.peaks import (
     Peaks,
+    climb_from,
     curvature_scales,
+    far_starts,
     foremost,
     joined,
     once_each,
@@ -32,7 +34,6 @@ from pushforward.recipe.peaks import (
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Dimensions, Recipe, Search
-from pushforward.recipe.walks import climb_from, far_starts
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:

@@ -12,9 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jax
+
+from pushforward import distributed
 from pushforward.base import Target
 from pushforward.checks import check_positive
 from pushforward.container import BadFileError
+from pushforward.recipe.state import State
 from pushforward.run.checkpoint_files import Found, read_found, read_state, write_found, write_state
 from pushforward.run.identity import Identity
 from pushforward.training.loop import Position
@@ -158,3 +162,29 @@ def _lock(folder: Path) -> Any:
         # A file system without locks: what it cannot say it cannot say.
         pass
     return file
+
+
+def recalled_position(memory: Checkpoint, begin: Position, num_steps: int) -> tuple[Position, int] | None:
+    """Return where an earlier run came to; of many processes, all begin where the chief does."""
+    chief = distributed.is_chief()
+    found = memory.restore(begin, num_steps) if chief else None
+    if jax.process_count() == 1:
+        return found
+    if chief:
+        memory.keep(begin if found is None else found[0], now=True)
+    distributed.hand_over("state", memory.newest() if chief else memory.first)
+    return memory.restore(begin, num_steps)
+
+
+def shared_state(memory: Checkpoint | None, found: Found, state: State) -> State:
+    """Return the state that the chief has found, in every process."""
+    if jax.process_count() == 1 or memory is None:
+        return state
+    if distributed.is_chief():
+        memory.keep_found(found)
+    distributed.hand_over("found", memory.found_file)
+    if distributed.is_chief():
+        return state
+    handed = memory.found(state.target)
+    assert handed is not None
+    return handed.into(state)

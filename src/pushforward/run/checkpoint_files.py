@@ -4,7 +4,9 @@ They are files like a sampler's: safetensors and JSON, a checksum, nothing execu
 only; the structure they fill is built by the code that goes on, so that a hostile file can build nothing.
 """
 
+import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +15,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
+import safetensors.numpy
 
 from pushforward import files
 from pushforward.base import Target
-from pushforward.container import BadFileError, write_atomically
+from pushforward.container import FORMAT, VERSION, BadFileError, digest, read, write_atomically
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled
@@ -24,7 +28,6 @@ from pushforward.recipe.neck_map import NeckMap
 from pushforward.recipe.records import plain
 from pushforward.recipe.state import State
 from pushforward.run.identity import Identity, differences
-from pushforward.run.packing import pack, unpack
 from pushforward.training.loop import Position
 
 
@@ -163,3 +166,53 @@ def _read(row: dict[str, Any]) -> dict[str, float]:
     if not all(type(value) in (int, float, str) for value in row.values()):
         raise ValueError("its rounds are not numbers by name.")
     return {name: float(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+FLOATS = ("float32", "float64")
+
+
+def pack(tree: Any, about: dict[str, Any]) -> bytes:
+    """Return a file: floating-point arrays as tensors named by their place, counters and words as JSON."""
+    tensors, integers = {}, {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        name, array = jax.tree_util.keystr(path), np.asarray(leaf)
+        if str(array.dtype) in FLOATS:
+            tensors[name] = np.asarray(array, order="C")
+        else:
+            integers[name] = {"dtype": str(array.dtype), "value": array.tolist()}
+    body = json.dumps({**about, "integers": integers})
+    words = {"format": FORMAT, "version": str(VERSION), "body": body, "sha256": digest(body, tensors)}
+    return safetensors.numpy.save(tensors, metadata=words)
+
+
+def unpack(path: str | os.PathLike, template: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a tree like `template` with the file's numbers, and its words; anything amiss is an error."""
+    body, tensors = read(path)
+    about = json.loads(body)
+    if not isinstance(about, dict) or not isinstance(about.get("integers"), dict):
+        raise BadFileError(f"{path} is not a checkpoint.")
+    integers = about.pop("integers")
+    places, structure = jax.tree_util.tree_flatten_with_path(template)
+    names = [jax.tree_util.keystr(place) for place, _ in places]
+    if set(names) != tensors.keys() | integers.keys() or tensors.keys() & integers.keys():
+        raise BadFileError(f"{path} holds other arrays than this fit has.")
+    leaves = [
+        _leaf(path, name, tensors.get(name), integers.get(name), like)
+        for name, (_, like) in zip(names, places, strict=True)
+    ]
+    return jax.tree_util.tree_unflatten(structure, leaves), about
+
+
+def _leaf(path: Any, name: str, tensor: np.ndarray | None, integer: Any, like: Any) -> jax.Array:
+    if tensor is None:
+        try:
+            tensor = np.asarray(integer["value"], dtype=np.dtype(like.dtype))
+            same = integer["dtype"] == str(like.dtype)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise BadFileError(f"{path}: {name!r} is not a counter.") from None
+    else:
+        same = tensor.dtype == like.dtype
+    if not same or tensor.shape != like.shape:
+        raise BadFileError(f"{path}: array {name!r} is of another type or shape than this fit has.")
+    # A copy: the file's bytes need not stay in memory, and JAX may write to what it is given.
+    return jax.device_put(np.array(tensor))

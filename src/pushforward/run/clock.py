@@ -28,8 +28,7 @@ from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult, Patience, Position, Row, nothing, run, run_piece
 from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Alone, Crew
-from pushforward.training.sharding import batch_mesh
+from pushforward.training.pace import Alone, Crew, batch_mesh
 
 
 class Progress(dict[str, Any]):
@@ -119,7 +118,7 @@ class Clock:
         fresh, num_steps, start = watched.init(key_steps), state.parts.num_steps, None
         tiles = state.parts.tiles
         if self.memory is not None:
-            from pushforward.run.handing import recalled_position
+            from pushforward.run.checkpoint import recalled_position
 
             begin = Position(fresh, nothing(watched, key_steps, fresh))
             start, tiles = recalled_position(self.memory, begin, num_steps) or (None, tiles)

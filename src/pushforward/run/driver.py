@@ -66,7 +66,7 @@ class Driver:
     def _share(self, stage: Stage) -> None:
         """Before the first stage of all processes, give them what the chief has found alone."""
         if self.clock.memory is not None and self.recipe.training.frame == "annealed":
-            from pushforward.run.handing import shared_state
+            from pushforward.run.checkpoint import shared_state
 
             self.state = shared_state(self.clock.memory, self._found(stage), self.state)
 

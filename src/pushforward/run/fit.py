@@ -21,8 +21,7 @@ from pushforward.keys import key_for
 from pushforward.machine import versions
 from pushforward.one_by_one import one_by_one
 from pushforward.preflight.requirements import check_target
-from pushforward.recipe.choose import changes_of, for_target, method_of
-from pushforward.recipe.methods import METHODS, Method
+from pushforward.recipe.methods import METHODS, Method, changes_of, for_target, method_of
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.state import State

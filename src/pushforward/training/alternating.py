@@ -14,7 +14,7 @@ from pushforward.base import Algorithm, Target
 from pushforward.latents import Latent
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
-from pushforward.training.sharding import in_tiles, over_devices
+from pushforward.training.pace import in_tiles, over_devices
 
 
 class State(NamedTuple):

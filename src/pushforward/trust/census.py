@@ -11,10 +11,9 @@ from pushforward.checks import check_key
 from pushforward.frame import InFrame
 from pushforward.mcmc.annealed import anneal
 from pushforward.one_by_one import one_by_one
-from pushforward.recipe.peaks import Peaks
+from pushforward.recipe.peaks import Peaks, climb_from
 from pushforward.recipe.search import climb, find_peaks
 from pushforward.recipe.table import Annealing, Dimensions, Search
-from pushforward.recipe.walks import climb_from
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
 from pushforward.trust.settings import CheckSettings
 
