@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.parameters.record import Parameters
 from pushforward.effort import equations
+from pushforward.parameters.record import Parameters
 
 SOLVERS = (
     *("cholesky", "triangular_solve", "lu", "lu_pivots_to_permutation", "qr", "geqrf", "householder_product"),

@@ -5,8 +5,8 @@ from importlib import metadata
 
 import pytest
 
+from pushforward.recipe.methods import METHODS
 from pushforward.targets import TARGETS
-from pushforward.recipe.methods import PRESETS
 
 
 def _words(text):
@@ -29,7 +29,7 @@ def test_every_command_explains_itself(invoke, command):
 
 def test_the_help_of_fit_names_every_method(invoke):
     text = _words(invoke("fit", "--help").stdout)
-    for method in PRESETS:
+    for method in METHODS:
         assert re.search(rf"\b{method}\b", text), method
 
 

@@ -42,7 +42,7 @@ def fit(
             "--method",
             "-m",
             help="default, which works for most; or one of the paper's and their kin: kl, fisher, "
-            "combined, fisher_stein, kernel, ksd, steingan.",
+            "combined, fisher_stein, kernel, ksd, steingan; or annealed, the default without its network.",
         ),
     ] = "default",
     out: Annotated[

@@ -106,9 +106,9 @@ def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
 
 def _changed(about: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that differ from their method's, for a file that does not say."""
-    from pushforward.recipe.methods import PRESETS
+    from pushforward.recipe.methods import METHODS
 
-    usual = PRESETS[about["method"]].plain() if about.get("method") in PRESETS else {}
+    usual = METHODS[about["method"]].recipe.training.plain() if about.get("method") in METHODS else {}
     return {n: v for n, v in _dict(about.get("settings")).items() if n not in usual or usual[n] != v}
 
 

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.probing import evaluate
-from pushforward.recipe.table import Search
 from pushforward.recipe.peaks import climb_from, far_starts
+from pushforward.recipe.table import Search
 
 RADII = np.array([3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8])
 MAX_AXES, NUM_GENERIC, NUM_STARTS = 64, 8, 2

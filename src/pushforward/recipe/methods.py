@@ -1,7 +1,8 @@
 """Every method: a list of stages and a recipe, by name or made with some choices changed."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -53,55 +54,37 @@ class Method:
 
 # A sampler need not be one-to-one: latents to spare let it close the hole of a ring. Many steps at a rate
 # that falls far, since the noise of the score net moves mass along a ridge, where nothing pulls it back.
-_KL = Settings(
-    method="kl", extra_latents=6, num_steps=4000, score_batch_size=256, final_rate=0.003, ema=0.995
-)
+_KL = {"extra_latents": 6, "num_steps": 4000, "score_batch_size": 256, "final_rate": 0.003, "ema": 0.995}
 
 # A map that starts as the identity on a mixture fitted to the annealed draws.
-_FROM_MIXTURE = Settings(latent="mixture", network="modulated", activation="squareplus")
+_FROM_MIXTURE = {"latent": "mixture", "network": "modulated", "activation": "squareplus"}
 
-PRESETS: dict[str, Settings] = {
-    "default": _FROM_MIXTURE.replace(
-        method="default",
-        objective="exact_kl",
-        matching="none",
+_CHOICES: dict[str, dict[str, Any]] = {
+    "default": {
+        **_FROM_MIXTURE, "objective": "exact_kl", "matching": "none", "num_steps": 2000, "beta1": 0.9,
+        "forward_weight": 1.0, "final_rate": 0.02, "ema": 0.998, "judged": True,
         # Open: what suits the dimension and the cost of the target.
-        network=None,
-        depth=None,
-        activation=None,
-        learning_rate=None,
-        batch_size=None,
-        num_steps=2000,
-        beta1=0.9,
-        forward_weight=1.0,
-        final_rate=0.02,
-        ema=0.998,
-        judged=True,
-    ),
+        "network": None, "depth": None, "activation": None, "learning_rate": None, "batch_size": None,
+    },
     "kl": _KL,
     # Steps thirty times smaller than KL's: the divergence of the score net, not its value, drives Fisher,
     # and a sampler that outruns its score net contracts.
-    "fisher": _FROM_MIXTURE.replace(
-        method="fisher",
-        objective="fisher",
-        num_steps=500,
-        learning_rate=3e-5,
-        score_learning_rate=3e-4,
-        score_ema=0.98,
-        batch_size=1024,
-        score_batch_size=1024,
-    ),
-    "combined": _KL.replace(method="combined", objective="combined", learning_rate=5e-4, score_steps=6),
-    "fisher_stein": _KL.replace(method="fisher_stein", objective="fisher_stein", learning_rate=2e-4),
-    "kernel": _KL.replace(method="kernel", matching="kernel", batch_size=256),
-    "ksd": _KL.replace(method="ksd", objective="ksd", matching="none"),
-    "steingan": _KL.replace(method="steingan", objective="steingan", matching="none"),
-}
+    "fisher": {
+        **_FROM_MIXTURE, "objective": "fisher", "num_steps": 500, "learning_rate": 3e-5,
+        "score_learning_rate": 3e-4, "score_ema": 0.98, "batch_size": 1024, "score_batch_size": 1024,
+    },
+    "combined": {**_KL, "objective": "combined", "learning_rate": 5e-4, "score_steps": 6},
+    "fisher_stein": {**_KL, "objective": "fisher_stein", "learning_rate": 2e-4},
+    "kernel": {**_KL, "matching": "kernel", "batch_size": 256},
+    "ksd": {**_KL, "objective": "ksd", "matching": "none"},
+    "steingan": {**_KL, "objective": "steingan", "matching": "none"},
+}  # fmt: skip
 
 
 def preset(method: str = "default", **changes: Any) -> Settings:
     """Return the settings of a method, with some of them changed."""
-    return PRESETS[check_choice(method, "method", PRESETS)].replace(**changes)
+    choices = _CHOICES[check_choice(method, "method", _CHOICES)]
+    return Settings(method=method, **choices).replace(**changes)
 
 
 def of_settings(settings: Settings) -> Method:
@@ -110,8 +93,29 @@ def of_settings(settings: Settings) -> Method:
     return Method(settings.method, stages, Recipe(training=settings))
 
 
-METHODS: dict[str, Method] = {name: of_settings(settings) for name, settings in PRESETS.items()}
-METHODS["annealed"] = Method("annealed", ANNEALED, Recipe(training=preset(method="default")))
+class _Methods(Mapping[str, Method]):
+    """All methods by name; each is made when it is asked for, so that a fit loads the parts of one alone."""
+
+    def __getitem__(self, name: str) -> Method:
+        return _made(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*_CHOICES, "annealed"))
+
+    def __len__(self) -> int:
+        return len(_CHOICES) + 1
+
+
+@cache
+def _made(name: str) -> Method:
+    if name == "annealed":
+        return Method(name, ANNEALED, Recipe(training=preset("default")))
+    if name not in _CHOICES:
+        raise KeyError(name)
+    return of_settings(preset(name))
+
+
+METHODS = _Methods()
 
 
 def make(name: str, **changes: Any) -> Method:
