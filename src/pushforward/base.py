@@ -1,6 +1,7 @@
 """The contracts every part is written against: a target, an exact target, an algorithm."""
 
 import abc
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -200,3 +201,8 @@ class Algorithm(NamedTuple):
     init: Callable[[Key[Array, ""]], Any]
     step: Callable[[Key[Array, ""], Any], tuple[Any, dict[str, Any]]]
     sample: Callable[[Key[Array, ""], Any, int], Float[Array, "n dim"]]
+
+
+def key_for(key: Key[Array, ""], role: str) -> Key[Array, ""]:
+    """Return the key of a role, such as a stage's name: it does not depend on what other roles there are."""
+    return jax.random.fold_in(key, zlib.crc32(role.encode()))

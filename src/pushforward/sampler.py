@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -13,13 +13,15 @@ from jaxtyping import Array, Float, Key
 
 from pushforward import files
 from pushforward.checks import check_choice, check_count, check_key
-from pushforward.draws.record import Draws
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
 from pushforward.networks import MLP, Coupled, Invertible, Modulated, NoiseHead
 from pushforward.parameters.record import Parameters
 from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
 from pushforward.tables import brief, html_table
+
+if TYPE_CHECKING:
+    from pushforward.draws.record import Draws
 
 _NETWORKS = (MLP, Modulated, Coupled, NoiseHead)
 _CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, IndependentMixtures, Frame)}
@@ -135,11 +137,13 @@ class Sampler(eqx.Module):
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
         return jax.device_put(out)
 
-    def draws(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> Draws:
+    def draws(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> "Draws":
         """Draw as `sample` does, and name the draws: `draws["theta"]`, inside their constraints.
 
         They can be thinned, refined by MCMC, saved in several formats and handed to ArviZ; see `Draws`.
         """
+        from pushforward.draws.record import Draws  # of no use to a fit
+
         x = self.sample(key, num_samples, latents=latents)
         return Draws.of(x, self.parameters, {"target": self.about.get("target"), "latents": latents})
 

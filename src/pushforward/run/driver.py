@@ -11,8 +11,8 @@ from jaxtyping import Array, Key
 from rich.console import Console
 
 from pushforward import distributed
+from pushforward.base import key_for
 from pushforward.failures import came_from_running, is_exhausted
-from pushforward.keys import key_for
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe

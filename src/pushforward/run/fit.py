@@ -15,9 +15,8 @@ from jaxtyping import Array, Key
 
 from pushforward import distributed
 from pushforward._cache import let_programs_go
-from pushforward.base import Target
+from pushforward.base import Target, key_for
 from pushforward.checks import check_count, check_duration, check_key
-from pushforward.keys import key_for
 from pushforward.machine import versions
 from pushforward.one_by_one import one_by_one
 from pushforward.preflight.requirements import check_target
