@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
+from pushforward.mcmc.langevin import propose
 
 
 class Population(NamedTuple):
@@ -67,6 +68,15 @@ class Moves:
     """Width of the logs of Langevin step sizes."""
     partial: bool
     """Whether an ensemble move may leave some coordinates where they are, and particles exchange some."""
+    whole: tuple[float, float]
+    """Shares of ensemble moves of all coordinates, and of some, that are exactly one difference."""
+    length: float
+    logs: tuple[float, float]
+    """Of the others: the length that is best for a normal law, and the range of its factor's log."""
+    longest_drift: float
+    """At which a drift is cut, times the root of the dimension."""
+    gain: float
+    """How fast the step size follows its acceptance."""
 
 
 def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
@@ -114,18 +124,22 @@ def _differences(key, between: Between, population: Population, b, moves: Moves)
     pair = jax.random.randint(key_pair, (2, half), 0, n - half)
     u = jax.random.uniform(key_scale, (half, 2))
     if not moves.partial:
-        moved, root, whole = 1.0, np.sqrt(2 * dim), 0.3
+        moved, root, whole = 1.0, np.sqrt(2 * dim), moves.whole[0]
     else:
-        moved = _crossover(jax.random.fold_in(key_scale, 1), half, dim)
+        moved = _some_coordinates(jax.random.fold_in(key_scale, 1), half, dim)
         count = jnp.sum(moved, axis=1, keepdims=True)
-        root, whole = jnp.sqrt(2.0 * jnp.maximum(count, 1.0)), jnp.where(count < dim, 0.6, 0.3)
-    scale = jnp.where(u[:, :1] < whole, 1.0, 2.38 / root * jnp.exp(4.5 * u[:, 1:] - 4.0))
+        root, whole = (
+            jnp.sqrt(2.0 * jnp.maximum(count, 1.0)),
+            jnp.where(count < dim, moves.whole[1], moves.whole[0]),
+        )
+    low, high = moves.logs
+    scale = jnp.where(u[:, :1] < whole, 1.0, moves.length / root * jnp.exp((high - low) * u[:, 1:] + low))
     x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
     moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
 
 
-def exchange(
+def crossover(
     key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
 ) -> Population:
     """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
@@ -139,7 +153,7 @@ def exchange(
     order = jax.random.permutation(key_pairs, n)[: 2 * half]
     old = jax.tree.map(lambda a: a[order], population)
     one, other = old.x[:half], old.x[half:]
-    given = _crossover(key_mask, half, dim) * (other - one)
+    given = _some_coordinates(key_mask, half, dim) * (other - one)
     x = jnp.concatenate([one + given, other - given])
     new = Population(x, *jax.vmap(between.ends)(x))
     gain = mix(new.log_target, new.log_start, b) - mix(old.log_target, old.log_start, b)
@@ -149,7 +163,7 @@ def exchange(
     return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
 
 
-def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
+def _some_coordinates(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
     """Say for each row which coordinates move: a third of the time all, else from one to all of them.
 
     A target of many independent wells has too many modes for whole differences to lead from one to another,
@@ -161,28 +175,22 @@ def _crossover(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
     return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
 
 
-def _mala(key, between: Between, population: Population, b, cholesky, log_step, width):
-    """Langevin proposals with a spread of step sizes, preconditioned, drift clipped, exactly corrected."""
+def _langevin(key, between: Between, population: Population, b, root, log_step, moves: Moves):
+    """Langevin moves with a spread of step sizes, preconditioned, exactly corrected."""
     key_noise, key_step, key_accept = jax.random.split(key, 3)
-    n, dim = population.x.shape
-    limit = 3.0 * np.sqrt(dim)
-    offset = jax.random.uniform(key_step, (n, 1), minval=-width, maxval=0.0)
-    step = jnp.exp(log_step + offset)
-    slopes = jax.vmap(lambda x: between.value_and_slope(x, b))
+    width = moves.step_spread
+    offset = jax.random.uniform(key_step, (len(population.x), 1), minval=-width, maxval=0.0)
 
-    def drift(slope):
-        d = slope @ cholesky
-        d = 0.5 * step * d
-        norm = jnp.linalg.norm(d, axis=1, keepdims=True)
-        return d * jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
+    def look(x):
+        log_target, log_start, slope = jax.vmap(lambda point: between.value_and_slope(point, b))(x)
+        return (log_target, log_start), slope
 
-    old_drift = drift(slopes(population.x)[2])
-    noise = jax.random.normal(key_noise, (n, dim))
-    x = population.x + (step * (old_drift + noise)) @ cholesky.T
-    log_target, log_start, slope = slopes(x)
-    back = -noise - old_drift - drift(slope)
-    log_ratio = 0.5 * jnp.sum(noise**2 - back**2, axis=1)
-    moved, yes = _accept(key_accept, population, Population(x, log_target, log_start), b, log_ratio)
+    slope = look(population.x)[1]
+    x, found, _, log_ratio = propose(
+        key_noise, population.x, slope, jnp.exp(log_step + offset), look,
+        longest=moves.longest_drift, root=root,
+    )  # fmt: skip
+    moved, yes = _accept(key_accept, population, Population(x, *found), b, log_ratio)
     # Steps near the top of the spread say whether the top should move.
     top = offset[:, 0] > -0.25 * width - 0.05
     rate = jnp.sum(top & yes) / jnp.maximum(jnp.sum(top), 1)
@@ -199,11 +207,11 @@ def sweeps(
     moves: Moves,
 ) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
     """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
-    cholesky = robust_cholesky(population.x - _nearest_mean(between.start, population.x, moves))
+    root = robust_cholesky(population.x - _nearest_mean(between.start, population.x, moves))
 
     def body(carry, key_one):
         population, log_step = carry
-        key_difference, key_mala = jax.random.split(key_one)
+        key_difference, key_langevin = jax.random.split(key_one)
         # Two halves of the population change places in each call, so two calls move everyone.
         population, _ = jax.lax.scan(
             lambda p, k: (_differences(k, between, p, b, moves), None),
@@ -211,12 +219,10 @@ def sweeps(
             jax.random.split(key_difference),
         )
         if moves.partial:
-            population = exchange(jax.random.fold_in(key_one, 2), between, population, b)
-        population, acceptance, rate = _mala(
-            key_mala, between, population, b, cholesky, log_step, moves.step_spread
-        )
+            population = crossover(jax.random.fold_in(key_one, 2), between, population, b)
+        population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, moves)
         # The first steps may be far too long or too short: halve or double, then settle.
-        log_step = jnp.clip(log_step + 1.5 * (rate - moves.acceptance), -12.0, 1.0)
+        log_step = jnp.clip(log_step + moves.gain * (rate - moves.acceptance), -12.0, 1.0)
         return (population, log_step), acceptance
 
     (population, log_step), acceptance = jax.lax.scan(

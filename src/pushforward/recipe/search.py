@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.effort import operations
+from pushforward.effort import DENSE, operations
 from pushforward.recipe.peaks import (
     Peaks,
     climb_from,
@@ -154,7 +154,7 @@ def unexplained_places(
         np.arange(known), numbers.few_peaks if known <= numbers.few_peaks else numbers.most_peaks
     )
     points, factors, tops = (jnp.asarray(each[rows], float) for each in peaks)
-    each = operations(target) + 0.1 * len(rows) * target.dim**2
+    each = operations(target) + DENSE * len(rows) * target.dim**2
     share = min(1.0, most / numbers.most_places) * (numbers.alone if known == 1 else 1.0)
     looks = int(share * min(numbers.looks, numbers.look_entries / target.dim, numbers.look_work / each))
     x = _places(key, points, factors, max(looks, most), numbers)

@@ -96,6 +96,11 @@ class Annealing(Record):
     step_spread: float = 4.0  # width of the logs of step sizes: narrow places are entered too
     step_spread_more: float = 1.5  # beyond `spread_until` dimensions
     spread_until: int = 10
+    whole_differences: tuple[float, float] = (0.3, 0.6)  # shares of ensemble moves from mode to mode
+    difference_length: float = 2.38  # of the others: the optimum for a normal law
+    difference_logs: tuple[float, float] = (-4.0, 0.5)  # range of the log of their factor
+    longest_drift: float = 3.0  # times the root of the dimension: a steep slope must not leap away
+    step_gain: float = 1.5  # of log step sizes, by acceptance: halve or double at first, then settle
     widen: float = 1.25  # factor of a start's deviations, or 1 + dim^-1/2: its cost is a power of dim
     wide_share: float = 0.05  # of a start's broad component
     wide_scale: float = 3.0  # its deviation, in the frame
@@ -115,7 +120,11 @@ class Annealing(Record):
     def plan(self, dim: int, dims: Dimensions) -> Plan:
         """Return how particles of so many coordinates are annealed."""
         spread = self.step_spread if dim <= self.spread_until else self.step_spread_more
-        moves = Moves(self.num_sweeps, self.acceptance, spread, partial=dim > dims.few)
+        moves = Moves(
+            self.num_sweeps, self.acceptance, spread, dim > dims.few,
+            self.whole_differences, self.difference_length, self.difference_logs,
+            self.longest_drift, self.step_gain,
+        )  # fmt: skip
         num_particles = self.num_particles or next(count for most, count in self.particles if dim <= most)
         return Plan(num_particles, self.num_snapshots, self.ess_share, self.most_temperatures, moves)
 
