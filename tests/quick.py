@@ -11,4 +11,4 @@ QUICK_SETS = [word for name, value in QUICK.items() for word in ("--set", f"{nam
 
 def quick(method="default", **changes):
     """Return a method with a quick recipe, some more fields changed: `fit(key, target, method=quick())`."""
-    return methods.make(method, **QUICK, **changes)
+    return methods.make(method, **{**QUICK, **changes})

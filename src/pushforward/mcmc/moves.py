@@ -211,7 +211,7 @@ def sweeps(
 
     def body(carry, key_one):
         population, log_step = carry
-        key_difference, key_langevin = jax.random.split(key_one)
+        key_difference, key_langevin, key_crossover = jax.random.split(key_one, 3)
         # Two halves of the population change places in each call, so two calls move everyone.
         population, _ = jax.lax.scan(
             lambda p, k: (_differences(k, between, p, b, moves), None),
@@ -219,7 +219,7 @@ def sweeps(
             jax.random.split(key_difference),
         )
         if moves.partial:
-            population = crossover(jax.random.fold_in(key_one, 2), between, population, b)
+            population = crossover(key_crossover, between, population, b)
         population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, moves)
         # The first steps may be far too long or too short: halve or double, then settle.
         log_step = jnp.clip(log_step + moves.gain * (rate - moves.acceptance), -12.0, 1.0)

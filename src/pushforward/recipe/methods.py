@@ -109,7 +109,7 @@ class _Methods(Mapping[str, Method]):
 @cache
 def _made(name: str) -> Method:
     if name == "annealed":
-        return Method(name, ANNEALED, Recipe(training=preset("default")))
+        return Method(name, ANNEALED, Recipe(training=preset("default").replace(method=name)))
     if name not in _CHOICES:
         raise KeyError(name)
     return of_settings(preset(name))
@@ -153,7 +153,8 @@ def method_of(method: str | Method | None, settings: Settings | None, recipe: Re
     if base is None and asked is not None:
         base = METHODS[check_choice(asked, "method", METHODS)]
     if settings is not None:
-        return (base or of_settings(settings)).replace(training=settings)
+        known = base or METHODS.get(settings.method) or of_settings(settings)
+        return known.replace(training=settings)
     if recipe is not None:
         stages = (base or METHODS.get(recipe.training.method) or of_settings(recipe.training)).stages
         return Method(recipe.training.method, stages, recipe)

@@ -235,8 +235,9 @@ def _deep(first: np.ndarray, first_bias: np.ndarray, last: np.ndarray, last_bias
 
 
 def filled_up(key: Key[Array, ""], narrow: Coupled, *, width: int) -> Coupled:
-    """Return the same map with hidden layers as wide as maps to train have; new units have no effect yet."""
+    """Return the same map, its hidden layers of a width or as wide as it needs; new units have no effect yet."""
     dim = narrow.in_size
+    width = max(width, *(len(bias) for net in narrow.nets for bias in net.biases[:-1]))
     nets = []
     for number, net in enumerate(narrow.nets):
         fresh = mlp(jax.random.fold_in(key, number), dim, 2 * dim, width=width, depth=2, zero_last=True)

@@ -112,12 +112,15 @@ def _begin(fresh: Any, found: Coupled | None) -> Any:
     """Return the map that particles were seen through, if it is of the kind and size that is asked for."""
     if found is None or not isinstance(fresh, Coupled):
         return fresh
-    shapes = [[leaf.shape for leaf in jax.tree.leaves(each)] for each in (fresh, found)]
-    if shapes[0] == shapes[1]:
+    made = [
+        (jax.tree.structure(each), [leaf.shape for leaf in jax.tree.leaves(each)]) for each in (fresh, found)
+    ]
+    if made[0] == made[1]:
         return found
     warnings.warn(
         "training begins at the identity and not at the map of the particles, which follows necks and has "
-        "two hidden layers of at least 64 units. Leave `depth` and `width` open to begin there.",
+        "two hidden layers of at least 64 units with 'silu'. Leave `depth`, `width` and `activation` as they "
+        "are by default to begin there.",
         stacklevel=2,
     )
     return fresh

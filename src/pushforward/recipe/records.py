@@ -58,7 +58,13 @@ class Record:
 
     def plain(self) -> dict[str, Any]:
         """Return JSON values, which tell all that the record holds."""
-        return {each.name: plain(getattr(self, each.name)) for each in dataclasses.fields(self)}  # pyright: ignore[reportArgumentType]
+        found = {}
+        for each in dataclasses.fields(self):  # pyright: ignore[reportArgumentType]
+            value = plain(getattr(self, each.name))
+            # One and 1.0 are equal, and must read the same.
+            real = each.type in (float, float | None) and type(value) is int
+            found[each.name] = float(value) if real else value
+        return found
 
     def digest(self) -> str:
         """Return a few digits that differ where anything in the record differs."""
@@ -81,6 +87,8 @@ def plain(value: Any) -> Any:
     """Return a JSON value for what a record may hold: a part given as an instance by its class and fields."""
     if isinstance(value, Record):
         return value.plain()
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):

@@ -67,7 +67,9 @@ class State:
     def resumed(self, target: Target) -> "State":
         """Return what was found before any training, for another fit of the same target."""
         found = self if self.before is None else self.before
-        return found.replace(target=target, cut=False, outcome=Outcome.FINISHED, why="")
+        # What time has cut short may go on; other stages have done their work, good enough or not.
+        good = found.good or not found.cut
+        return found.replace(target=target, good=good, cut=False, outcome=Outcome.FINISHED, why="")
 
     @property
     def dim(self) -> int:
