@@ -235,7 +235,7 @@ def _deep(first: np.ndarray, first_bias: np.ndarray, last: np.ndarray, last_bias
 
 
 def filled_up(key: Key[Array, ""], narrow: Coupled, *, width: int) -> Coupled:
-    """Return the same map, its hidden layers of a width or as wide as it needs; new units have no effect yet."""
+    """Return the same map with layers of a width, or as wide as it needs; new units have no effect yet."""
     dim = narrow.in_size
     width = max(width, *(len(bias) for net in narrow.nets for bias in net.biases[:-1]))
     nets = []
