@@ -18,3 +18,10 @@ def came_from_running(error: BaseException) -> bool:
     if isinstance(error, RuntimeError | MemoryError):
         return True
     return isinstance(error, ValueError) and _STATUS.match(str(error)) is not None
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the words of an error; of a traceback that came through JAX, those of what was raised first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b", line)]
+    return (raised or lines or [type(error).__name__])[-1 if raised else 0][:500]

@@ -12,12 +12,11 @@ from rich.console import Console
 
 from pushforward import distributed
 from pushforward.base import key_for
-from pushforward.failures import came_from_running, is_exhausted
+from pushforward.failures import came_from_running, in_one_line, is_exhausted
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock
-from pushforward.training.loop import in_one_line
 from pushforward.training.outcome import FitError, Outcome
 
 
@@ -74,41 +73,41 @@ class Driver:
         mine = stage.together or distributed.is_chief()
         if not mine or not stage.applies(self.state, self.recipe):
             return
-        began_at = self.state
-        while True:
-            try:
-                self._run_once(stage)
-                break
-            except (jax.errors.JaxRuntimeError, MemoryError) as error:
-                if stage.together or not is_exhausted(error) or not self._with_fewer_particles():
-                    raise
-                self.state = began_at
+        began_at, show = self.state, self.clock.show and not stage.together
+        with self._phase(stage.name) as notes, _status(show=show) as self.clock.observe:
+            while True:
+                try:
+                    self._run_once(stage, notes)
+                    break
+                except (jax.errors.JaxRuntimeError, MemoryError) as error:
+                    if stage.together or not is_exhausted(error) or not self._with_fewer_particles():
+                        raise
+                    self.state = began_at
         memory, found = self.clock.memory, self.state.draws is not None
         if memory is not None and found and not stage.together and not self.state.cut:
             memory.keep_found(self._found(stage))
 
-    def _run_once(self, stage: Stage) -> None:
-        show = self.clock.show and not stage.together
-        with self._phase(stage.name) as notes, _status(show=show) as self.clock.observe:
-            began = time.monotonic()
-            for state in stage.run(key_for(self.key, stage.name), self.state, self.recipe, self.clock):
-                notes |= state.notes
-                self.state, now = state.replace(notes={}), time.monotonic()
-                if stage.together:
-                    continue
-                rounds = state.rounds[-1] if state.rounds else {}
-                row = {"stage": stage.name, "seconds": now - began, **rounds}
-                if self.clock.tell(row, lambda now=state: now.sampler() if now.has_sampler else None):
-                    self._end(Outcome.STOPPED)
-                    return
-                if state.has_sampler and not self.clock.another(now - began, state.next_cost):
-                    self.state = self.state.replace(cut=True)
-                    break
-                began = now
-            if self.state.rounds and not stage.together:
-                notes |= {"log_z": self.state.log_z, "rounds": list(self.state.rounds)}
-            if self.state.outcome is Outcome.STOPPED:
-                self.ended = True
+    def _run_once(self, stage: Stage, notes: dict[str, Any]) -> None:
+        began = time.monotonic()
+        for state in stage.run(key_for(self.key, stage.name), self.state, self.recipe, self.clock):
+            notes |= state.notes
+            self.state, now = state.replace(notes={}), time.monotonic()
+            if stage.together:
+                continue
+            rounds = state.rounds[-1] if state.rounds else {}
+            row = {"stage": stage.name, "seconds": now - began, **rounds}
+            stop = self.clock.tell(row, lambda now=state: now.sampler() if now.has_sampler else None)
+            if stop and state.has_sampler:
+                self._end(Outcome.STOPPED)
+                return
+            if state.has_sampler and not self.clock.another(now - began, state.next_cost):
+                self.state = self.state.replace(cut=True)
+                break
+            began = now
+        if self.state.rounds and not stage.together:
+            notes |= {"log_z": self.state.log_z, "rounds": list(self.state.rounds)}
+        if self.state.outcome is Outcome.STOPPED:
+            self.ended = True
 
     def _found(self, stage: Stage) -> Any:
         from pushforward.run.checkpoint_files import Found  # of no use without a checkpoint

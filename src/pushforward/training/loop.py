@@ -4,7 +4,6 @@ Everything iterative goes through here, so that the finite check, the clock, the
 to stop exist once. Progress is an observer of the rows; it never has a loop of its own.
 """
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from pushforward.base import Algorithm
-from pushforward.failures import came_from_running, is_exhausted
+from pushforward.failures import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome
 from pushforward.training.pace import Alone, Pace
 
@@ -140,65 +139,93 @@ def run(
     A chunk whose steps were all skipped leaves the state as it was, so the state handed back is always
     finite. An interrupt or an error hands back the state before it.
     """
-    crew, pace = crew or Alone(), Pace(patience.look_every)
-    at = start or Position(state, nothing(algorithm, key, state))
-    key, at = crew.place(key), at._replace(state=crew.place(at.state), total=crew.place(at.total))
-    began, take, early = time.monotonic() - at.seconds, None, len(at.rows) + 1
-    newest = at.state
-
-    def result(outcome: Outcome, why: str = "") -> LoopResult:
-        here = at._replace(state=crew.back(at.state), total=crew.back(at.total))
-        return LoopResult(crew.back(newest), list(here.rows), outcome, why, here)
-
-    if at.rows and _hopeless(at, num_steps, patience):
-        return result(Outcome.DIVERGED)
-    if at.rows and (early_end := _early(at, num_steps, ends)):
-        return result(early_end)
+    begin = start or Position(state, nothing(algorithm, key, state))
+    going = _Run(key, algorithm, begin, num_steps, log_every, monitor, crew or Alone(), patience)
+    if begin.rows and (ended := going.ended(ends)):
+        return ended
     try:
-        while at.step < num_steps:
-            end = min((at.step // log_every + 1) * log_every, num_steps)
+        while going.at.step < num_steps:
             try:
-                if take is None:
-                    first = (crew.place(jnp.asarray(number)) for number in (at.step, 1))
-                    take = crew.prepare(run_piece, algorithm, key, at.state, at.total, *first)
-                # Until the first row is made, one of many processes may still compile what looks at it.
-                patient = len(at.rows) <= early
-                piece, stop = crew.agree(
-                    pace.steps(end - at.step), stop=time.monotonic() >= deadline, patient=patient
-                )
-                if stop is not None:
-                    return result(stop)
-                with pace:
-                    numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
-                    new, total = take(algorithm, key, at.state, at.total, *numbers)
-                    jax.block_until_ready(total)
-                # Good already, even if looking at it fails; where to go on from is before it then.
-                newest = new
-                moved = at._replace(state=new, total=total, step=at.step + piece)
-                if moved.step == end:
-                    chunk = end - at.step // log_every * log_every
-                    moved = _with_row(moved, chunk, began, lambda state: monitor(crew.back(state)))
-                    moved = moved._replace(total=crew.place(moved.total))
+                stop = going.take_piece(deadline)
             except (RuntimeError, MemoryError, ValueError) as error:
                 if not came_from_running(error):
                     raise
                 if is_exhausted(error) and (smaller := shrink()) is not None:
-                    algorithm, take = smaller, None
+                    going.algorithm, going.program = smaller, None
                     continue
-                return result(crew.blame(error), in_one_line(error))
-            at = moved._replace(seconds=time.monotonic() - began)
-            if at.step == end:
-                stopped = observe(at.rows[-1])
-                if _hopeless(at, num_steps, patience):
-                    return result(Outcome.DIVERGED)
-                if early_end := _early(at, num_steps, ends):
-                    return result(early_end)
-                if stopped is True and at.step < num_steps:
-                    return result(Outcome.STOPPED)
-            keep(at)
+                return going.result(going.crew.blame(error), in_one_line(error))
+            if stop is not None:
+                return going.result(stop)
+            if going.at.step == going.end:
+                stopped = observe(going.at.rows[-1])
+                if ended := going.ended(ends):
+                    return ended
+                if stopped is True and going.at.step < num_steps:
+                    return going.result(Outcome.STOPPED)
+            keep(going.at)
     except KeyboardInterrupt:
-        return result(Outcome.INTERRUPTED)
-    return result(Outcome.FINISHED)
+        return going.result(Outcome.INTERRUPTED)
+    return going.result(Outcome.FINISHED)
+
+
+class _Run:
+    """A run in progress: where it stands, and the program that takes it on."""
+
+    def __init__(
+        self,
+        key: Key[Array, ""],
+        algorithm: Algorithm,
+        at: Position,
+        num_steps: int,
+        log_every: int,
+        monitor: Callable[[Any], Row],
+        crew: Alone,
+        patience: Patience,
+    ):
+        self.key, self.algorithm, self.program = crew.place(key), algorithm, None
+        self.at = at._replace(state=crew.place(at.state), total=crew.place(at.total))
+        self.num_steps, self.log_every, self.end = num_steps, log_every, 0
+        self.monitor, self.crew, self.patience = monitor, crew, patience
+        self.pace, self.newest = Pace(patience.look_every), self.at.state
+        self.began, self.early = time.monotonic() - at.seconds, len(at.rows) + 1
+
+    def take_piece(self, deadline: float) -> Outcome | None:
+        """Take some steps, and look where a row is due; or return why to take none."""
+        at, crew = self.at, self.crew
+        self.end = min((at.step // self.log_every + 1) * self.log_every, self.num_steps)
+        if self.program is None:
+            first = (crew.place(jnp.asarray(number)) for number in (at.step, 1))
+            self.program = crew.prepare(run_piece, self.algorithm, self.key, at.state, at.total, *first)
+        # Until the first row is made, one of many processes may still compile what looks at it.
+        patient, late = len(at.rows) <= self.early, time.monotonic() >= deadline
+        piece, stop = crew.agree(self.pace.steps(self.end - at.step), stop=late, patient=patient)
+        if stop is not None:
+            return stop
+        with self.pace:
+            numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
+            new, total = self.program(self.algorithm, self.key, at.state, at.total, *numbers)
+            jax.block_until_ready(total)
+        # Good already, even if looking at it fails; where to go on from is before it then.
+        self.newest = new
+        moved = at._replace(state=new, total=total, step=at.step + piece)
+        if moved.step == self.end:
+            chunk = self.end - at.step // self.log_every * self.log_every
+            moved = _with_row(moved, chunk, self.began, lambda state: self.monitor(crew.back(state)))
+            moved = moved._replace(total=crew.place(moved.total))
+        self.at = moved._replace(seconds=time.monotonic() - self.began)
+        return None
+
+    def ended(self, ends: Callable[[Row], Outcome | None]) -> LoopResult | None:
+        """Return how the run ends by its last row, if it does."""
+        if _hopeless(self.at, self.num_steps, self.patience):
+            return self.result(Outcome.DIVERGED)
+        early = None if self.at.step == self.num_steps else ends(self.at.rows[-1])
+        return None if early is None else self.result(early)
+
+    def result(self, outcome: Outcome, why: str = "") -> LoopResult:
+        """Return where the run came out."""
+        here = self.at._replace(state=self.crew.back(self.at.state), total=self.crew.back(self.at.total))
+        return LoopResult(self.crew.back(self.newest), list(here.rows), outcome, why, here)
 
 
 def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], Row]) -> Position:
@@ -215,19 +242,7 @@ def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], R
     )
 
 
-def _early(at: Position, num_steps: int, ends: Callable[[Row], Outcome | None]) -> Outcome | None:
-    """Return how a run ends before its last step, if it does."""
-    return None if at.step == num_steps else ends(at.rows[-1])
-
-
 def _hopeless(at: Position, num_steps: int, patience: Patience) -> bool:
     # A run whose last steps were all skipped has not ended well, however short it is.
     enough = at.bad_steps >= patience.steps or at.step == num_steps
     return (at.bad_chunks >= patience.chunks and enough) or not np.isfinite(at.rows[-1].get("skipped", 0.0))
-
-
-def in_one_line(error: BaseException) -> str:
-    """Return the words of an error; of a traceback that came through JAX, those of what was raised first."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b", line)]
-    return (raised or lines or [type(error).__name__])[-1 if raised else 0][:500]
