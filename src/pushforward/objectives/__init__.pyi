@@ -1,5 +1,7 @@
 from pushforward.objectives.base import Objective as Objective
 from pushforward.objectives.base import View as View
+from pushforward.objectives.base import Wants as Wants
+from pushforward.objectives.base import push as push
 from pushforward.objectives.combined import Combined as Combined
 from pushforward.objectives.exact_kl import ExactKL as ExactKL
 from pushforward.objectives.fisher import Fisher as Fisher
