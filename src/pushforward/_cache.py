@@ -29,10 +29,10 @@ def use_compilation_cache() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
-def let_programs_go() -> None:
+def let_programs_go(maps: Path = MAPS, most: int = MANY_MAPS) -> None:
     """Forget compiled programs if the process is on its way to the limit; what is needed compiles again."""
     try:
-        many = MAPS.read_bytes().count(b"\n") > MANY_MAPS
+        many = maps.read_bytes().count(b"\n") > most
     except OSError:
         return
     if many:

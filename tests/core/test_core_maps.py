@@ -280,11 +280,19 @@ def test_a_component_without_weight_is_never_drawn():
     np.testing.assert_allclose(slope, 0, atol=1e-3)
 
 
-def test_a_mixture_of_many_dimensions_draws_without_a_factor_for_each(monkeypatch):
-    latent, key = mixture(), jax.random.key(11)
-    expected = latent.sample(key, 1000)
-    monkeypatch.setattr(latents, "GATHER_UP_TO", 1)
-    np.testing.assert_allclose(latent.sample(key, 1000), expected, atol=1e-5)
+def test_a_mixture_of_many_dimensions_draws_without_a_factor_for_each():
+    dim, key = latents.GATHER_UP_TO + 1, jax.random.key(11)
+    weights, shape = jnp.asarray(WEIGHTS, float), jnp.eye(dim)[None]
+    # What the same key chooses, and where: seen where components share one shape, and no factor is needed.
+    eps = NormalMixture(weights, jnp.zeros((3, dim)), shape).sample(key, 1000)
+    levels = jnp.broadcast_to(jnp.arange(3.0)[:, None], (3, dim))
+    chosen = np.rint(NormalMixture(weights, levels, shape).sample(key, 1000) - eps)[:, 0].astype(int)
+    assert set(chosen) == {0, 1, 2}
+    key_means, key_factors = jax.random.split(key)
+    means = jax.random.normal(key_means, (3, dim))
+    factors = jnp.tril(jax.random.normal(key_factors, (3, dim, dim)))
+    expected = means[chosen] + jnp.einsum("nij,nj->ni", factors[chosen], eps)
+    np.testing.assert_allclose(NormalMixture(weights, means, factors).sample(key, 1000), expected, atol=1e-4)
 
 
 def test_components_that_share_one_shape_are_as_if_each_had_it():

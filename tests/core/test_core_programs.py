@@ -6,16 +6,15 @@ import jax.numpy as jnp
 from pushforward import _cache
 
 
-def test_programs_are_let_go_when_there_are_many(monkeypatch, tmp_path):
+def test_programs_are_let_go_when_there_are_many(tmp_path):
     twice = jax.jit(lambda x: 2 * x)
     twice(jnp.ones(3))
     assert twice._cache_size() == 1
-    monkeypatch.setattr(_cache, "MAPS", tmp_path / "maps")
-    _cache.let_programs_go()  # no such file: another operating system
-    (tmp_path / "maps").write_text("a line\n" * 10)
-    _cache.let_programs_go()
+    maps = tmp_path / "maps"
+    _cache.let_programs_go(maps)  # no such file: another operating system
+    maps.write_text("a line\n" * 10)
+    _cache.let_programs_go(maps)
     assert twice._cache_size() == 1
-    monkeypatch.setattr(_cache, "MANY_MAPS", 5)
-    _cache.let_programs_go()
+    _cache.let_programs_go(maps, most=5)
     assert twice._cache_size() == 0
     assert twice(jnp.ones(3)).sum() == 6

@@ -1,5 +1,6 @@
 """Training mechanics on tiny settings: what each step does, what is skipped, and every way to end."""
 
+import dataclasses
 import time
 
 import equinox as eqx
@@ -13,12 +14,11 @@ import pushforward as pf
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture
 from pushforward.matching import Critic
+from pushforward.networks import modulated
 from pushforward.objectives import Objective
+from pushforward.recipe.parts import build_objective, build_parts
 from pushforward.targets import Gaussian
-from pushforward.training import Parts, alternating, mending, phases, run, watching
-from pushforward.training.alternating import averaged
-from pushforward.training.assemble import build_objective, build_parts
-from pushforward.training.lesson import Lesson
+from pushforward.training import Parts, alternating, averaged, run
 
 KEY = jax.random.key(17)
 TINY = {
@@ -222,7 +222,7 @@ def test_a_second_fit_with_equal_settings_finds_its_program_compiled():
         first, second = (jax.tree.structure(parts_for(**changes)) for _ in range(2))
         assert first == second
     draws = jnp.ones((4, 2))
-    settings = tiny(forward_weight=1.0, frame="teacher")
+    settings = tiny(forward_weight=1.0, frame="annealed")
     first, second = (jax.tree.structure(build_objective(settings, draws)) for _ in range(2))
     assert first == second
 
@@ -358,17 +358,17 @@ def test_a_fit_that_diverges():
     assert same(done.sampler, caught.value.fit.sampler)
 
 
-def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
-    calls = []
+def test_an_interrupted_fit_hands_back_a_sampler(fitted):
+    rows = []
 
-    def interrupt(draws, target):
-        calls.append(draws)
-        if len(calls) == 3:
+    def interrupt(row):
+        rows.append(row)
+        if len(rows) == 3:
             raise KeyboardInterrupt
-        return jnp.asarray(1.0)
 
-    monkeypatch.setattr(watching, "ksd_imq_v", interrupt)
-    done = pf.fit(jax.random.key(18), asymmetric(), settings=tiny(), steps=10, progress=False)
+    done = pf.fit(
+        jax.random.key(18), asymmetric(), settings=tiny(), steps=10, progress=False, callback=interrupt
+    )
     assert done.outcome is pf.Outcome.INTERRUPTED
     assert done.sampler.about["outcome"] == "INTERRUPTED"
     assert np.all(np.isfinite(done.sampler.sample(KEY, 10)))
@@ -377,51 +377,72 @@ def test_an_interrupted_fit_hands_back_a_sampler(monkeypatch, fitted):
     assert done.history[0]["objective"] != fitted.history[0]["objective"]
 
 
-def test_an_interrupt_before_anything_was_learnt_is_raised(monkeypatch):
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
+def interrupted(*args):
+    raise KeyboardInterrupt
 
-    monkeypatch.setattr(phases, "build_parts", interrupt)
+
+def test_an_interrupt_before_anything_was_found_is_raised():
     with pytest.raises(KeyboardInterrupt):
-        pf.fit(KEY, asymmetric(), settings=tiny(), progress=False)
+        pf.fit(KEY, asymmetric(), settings=tiny(network=interrupted), progress=False)
 
 
-def lesson_of(mixture_at):
-    mixture = NormalMixture(jnp.ones(1), jnp.full((1, 2), mixture_at), jnp.eye(2)[None])
-    return Lesson(Frame.identity(2), mixture, mixture.sample(KEY, 64), 0.0, [])
+class Pressed:
+    """A log density that Ctrl-C meets when it is compiled for the first time after training."""
 
+    def __init__(self):
+        self.trained, self.inner = False, asymmetric()
 
-@pytest.mark.parametrize("where", ["second round", "build_parts", "repair_weights", "weigh"])
-def test_an_interrupt_at_any_moment_hands_back_what_was_learnt(monkeypatch, where):
-    module = mending if where in ("repair_weights", "weigh") else phases
-    calls, real = [], getattr(module, where, None)
-
-    def rounds(*args, **options):
-        yield lesson_of(3.0)
-        if where == "second round":
+    def __call__(self, x):
+        if self.trained:
+            self.trained = False
             raise KeyboardInterrupt
-        yield lesson_of(5.0)
+        return self.inner.log_density(x)
 
-    def once(*args, **options):
-        calls.append(where)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return real(*args, **options)
+    def row(self, row):
+        self.trained = row["stage"] == "train" and row["step"] == 4
 
-    monkeypatch.setattr(phases, "learn", rounds)
-    if where != "second round":
-        monkeypatch.setattr(module, where, once)
+
+def cut_short(*args):
+    """Reweight, and meet Ctrl-C before handing anything over."""
+    for _ in pf.methods.REWEIGHT.run(*args):
+        raise KeyboardInterrupt
+    yield
+
+
+def rounds_at(*places, interrupts):
+    """Return a stage that finds a normal law, first at one place and then at another."""
+
+    def rounds(key, state, recipe, clock):
+        for place in places:
+            mixture = NormalMixture(jnp.ones(1), jnp.full((1, 2), place), jnp.eye(2)[None])
+            draws = mixture.sample(KEY, 64)
+            yield state.replace(frame=Frame.identity(2), latent=mixture, draws=draws, log_z=0.0)
+            if interrupts:
+                raise KeyboardInterrupt
+
+    return pf.Stage("anneal", lambda state, recipe: True, rounds)
+
+
+@pytest.mark.parametrize("where", ["second round", "building", "comparing", "reweighting"])
+def test_an_interrupt_at_any_moment_hands_back_what_was_found(where):
+    log_density = Pressed()
     settings = tiny(
-        frame="teacher", latent="mixture", network="modulated", objective="exact_kl", matching="none",
-        num_steps=4, learning_rate=1e-6,
+        frame="annealed", latent="mixture", objective="exact_kl", matching="none", num_steps=4, learning_rate=1e-6,
+        network=interrupted if where == "building" else lambda key, latent, dim: modulated(key, dim, width=8, depth=1),
     )  # fmt: skip
-    done = pf.fit(KEY, asymmetric(), settings=settings, progress=False)
+    anneal = rounds_at(3.0, 5.0, interrupts=where == "second round")
+    run = cut_short if where == "reweighting" else pf.methods.REWEIGHT.run
+    stages = (anneal, pf.methods.TRAIN, dataclasses.replace(pf.methods.REWEIGHT, run=run))
+    method = pf.methods.Default().replace(stages=stages, training=settings)
+    target = pf.Target.from_log_density(log_density, dim=2, name="pressed")
+    done = pf.fit(
+        KEY, target, method=method, progress=False, callback=log_density.row if where == "comparing" else None
+    )
     assert done.outcome is pf.Outcome.INTERRUPTED
-    trained = where in ("repair_weights", "weigh")
-    assert bool(done.history) == trained
+    assert bool(done.history) == (where in ("comparing", "reweighting"))
     centre = np.asarray(done.sampler.sample(KEY, 1_000)).mean()
     assert abs(centre - (3.0 if where == "second round" else 5.0)) < 0.2
-    assert {phase["phase"] for phase in done.phases} >= {"teacher"}
+    assert {phase["phase"] for phase in done.phases} >= {"anneal"}
 
 
 def test_draws_lost_outside_the_support_are_seen():

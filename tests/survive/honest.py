@@ -15,12 +15,21 @@ from pushforward.cli.shards import Note, read_note
 from pushforward.container import BadFileError
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
-from pushforward.networks import mlp, modulated
+from pushforward.networks import coupled, mlp, modulated
+from pushforward.recipe.neck_map import NeckMap
+from pushforward.recipe.state import State
+from pushforward.run.checkpoint_files import (
+    Found,
+    OtherRunError,
+    read_found,
+    read_state,
+    write_found,
+    write_state,
+)
 from pushforward.runs import load_run
 from pushforward.sampler import Sampler, load
-from pushforward.training.lesson import Lesson
+from pushforward.targets import gaussian
 from pushforward.training.loop import Position
-from pushforward.training.written import OtherRunError, read_lesson, read_state, write_lesson, write_state
 from reproduce import records
 
 ABOUT = {
@@ -32,7 +41,8 @@ ABOUT = {
 HISTORY = '{"step": 1, "seconds": 0.5, "objective": 1.25}\n{"step": 2, "seconds": 1.0, "objective": null}\n'
 
 
-IDENTITY = {"key": ["fry", 0, 1], "settings": {"width": 8}, "log_density": [0.5, "-inf"]}
+IDENTITY = {"key": ["fry", 0, 1], "recipe": {"training": {"width": 8}}, "log_density": [0.5, "-inf"]}
+TARGET = gaussian()
 POSITION = Position(
     {"w": jnp.ones((2, 3)), "count": jnp.asarray(4)},
     {"objective": jnp.asarray(0.5)},
@@ -41,8 +51,14 @@ POSITION = Position(
 )
 
 
-def _mixture():
-    return NormalMixture(jnp.ones(2) / 2, jnp.zeros((2, 2)), jnp.stack([jnp.eye(2)] * 2)), jnp.zeros((5, 2))
+def _found():
+    latent = NormalMixture(jnp.ones(2) / 2, jnp.zeros((2, 2)), jnp.stack([jnp.eye(2)] * 2))
+    network = coupled(jax.random.key(2), 2, width=3, depth=1)
+    state = State(
+        target=TARGET, frame=Frame.identity(2), latent=latent, network=network, draws=jnp.zeros((5, 2)), log_z=-1.5,
+        rounds=({"log_z": -1.5, "temperatures": 3},), necks=NeckMap(Frame.identity(2), network, (0,)),
+    )  # fmt: skip
+    return Found("maps", state, [{"phase": "anneal", "seconds": 2.5}])
 
 
 def _ours(read, path, *rest):
@@ -91,9 +107,8 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
     }
     write_state(folder / "honest.pf", IDENTITY, POSITION, 2)
     files["checkpoint"] = [(folder / "honest.pf").read_bytes()]
-    lesson = Lesson(Frame.identity(2), *_mixture(), -1.5, [{"log_z": -1.5, "temperatures": 3}])
-    write_lesson(folder / "honest.pf", IDENTITY, lesson, 2.5)
-    files["lesson"] = [(folder / "honest.pf").read_bytes()]
+    write_found(folder / "honest.pf", IDENTITY, _found())
+    files["found"] = [(folder / "honest.pf").read_bytes()]
     for left in (path, folder / "honest.npy.json", folder / "honest.pf"):
         left.unlink()
     return files
@@ -119,5 +134,5 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
         "npy": (folder / "a.npy", lambda: arrays.read_npy(folder / "a.npy")),
         "npz": (folder / "a.npz", lambda: arrays.read_npz(folder / "a.npz")),
         "checkpoint": (folder / "c.pf", lambda: _ours(read_state, folder / "c.pf", POSITION, 100)),
-        "lesson": (folder / "l.pf", lambda: _ours(read_lesson, folder / "l.pf")),
+        "found": (folder / "f.pf", lambda: _ours(read_found, folder / "f.pf", TARGET)),
     }

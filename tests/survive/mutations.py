@@ -233,7 +233,7 @@ def _lying_directory(rng: random.Random, data: bytes) -> bytes:
 LIARS = {
     "sampler": safetensors_liar,
     "checkpoint": safetensors_liar,
-    "lesson": safetensors_liar,
+    "found": safetensors_liar,
     "records": json_liar,
     "run": json_liar,
     "history": json_liar,

@@ -1,7 +1,9 @@
 """Stopped anywhere and called again, a fit comes to the very same bits; a checkpoint of another is refused."""
 
+import dataclasses
 import shutil
 import threading
+import time
 import warnings
 
 import jax
@@ -15,11 +17,10 @@ from pushforward import streaming
 from pushforward.checks import check_duration
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
-from pushforward.training import loop, phases, recall
-from pushforward.training.alternating import alternating
-from pushforward.training.assemble import build_parts
-from pushforward.training.checkpoint import Checkpoint
-from pushforward.training.lesson import Lesson
+from pushforward.recipe.methods import for_target
+from pushforward.recipe.parts import build_parts
+from pushforward.run.checkpoint import FOUND, Checkpoint
+from pushforward.training import alternating, loop
 
 KEY = jax.random.key(2)
 TARGET = pf.targets.rosenbrock()
@@ -30,7 +31,8 @@ TINY = pf.preset(
 
 
 def fit(**options):
-    return pf.fit(KEY, TARGET, settings=options.pop("settings", TINY), progress=False, **options)
+    chosen = {} if "method" in options else {"settings": TINY}
+    return pf.fit(KEY, TARGET, progress=False, **chosen | options)
 
 
 def same(one, other):
@@ -128,7 +130,7 @@ def test_all_broken_begins_again(stopped, whole):
 
 def test_a_checkpoint_of_another_fit_is_refused_with_the_differences(stopped, unhooked):
     folder, _ = stopped(20)
-    with pytest.raises(ValueError, match=r"`settings\.learning_rate` is 0.001 there and 0.002 here"):
+    with pytest.raises(ValueError, match=r"`recipe\.training\.learning_rate` is 0.001 there and 0.002 here"):
         fit(checkpoint=folder, settings=TINY.replace(learning_rate=0.002))
     with pytest.raises(ValueError, match="`key`"):
         pf.fit(jax.random.key(3), TARGET, settings=TINY, progress=False, checkpoint=folder)
@@ -166,34 +168,33 @@ def test_a_full_disk_costs_no_training_and_no_older_checkpoint(stopped, whole, m
     assert {path.name: path.read_bytes() for path in folder.glob("state-*.pf")} == before
 
 
-def test_the_teacher_is_heard_once(tmp_path, monkeypatch):
+def test_what_stages_found_is_found_once(tmp_path):
     mixture = NormalMixture(
         jnp.asarray([0.3, 0.7]), jnp.ones((2, 2)), jnp.stack([jnp.eye(2), 2 * jnp.eye(2)])
     )
-    lesson = Lesson(
-        Frame.identity(2), mixture, jnp.ones((7, 2)), -jnp.inf, [{"log_z": 1.5, "temperatures": 3}]
-    )
-    asked = []
+    rounds, asked = ({"log_z": 1.5, "temperatures": 3},), []
 
-    def teacher(key, target, *, num_particles, observe):
-        asked.append(num_particles)
-        if num_particles is None or num_particles > 1024:
+    def anneal(key, state, recipe, clock):
+        asked.append(recipe.annealing.num_particles)
+        if asked[-1] > 1024:
             raise JaxRuntimeError("RESOURCE_EXHAUSTED: no")
-        yield lesson
+        yield state.replace(
+            frame=Frame.identity(2), latent=mixture, draws=jnp.ones((7, 2)), log_z=-jnp.inf, rounds=rounds
+        )
 
-    monkeypatch.setattr(phases, "learn", teacher)
-    monkeypatch.setattr(recall, "particles_for", lambda target: 4096)
-    settings = TINY.replace(frame="teacher", num_steps=4)
+    stages = (pf.Stage("anneal", lambda state, recipe: True, anneal), pf.methods.TRAIN)
+    changes = {"frame": "annealed", "num_steps": 4, "annealing.num_particles": 4096}
+    method = pf.methods.KL().replace(stages=stages, training=TINY).replace(**changes)
     with pytest.warns(UserWarning, match=r"(2,048|1,024) particles"):
-        first = fit(settings=settings, checkpoint=tmp_path / "c")
-    assert asked == [None, 2048, 1024]
-    again = fit(settings=settings, checkpoint=tmp_path / "c")
+        first = fit(method=method, checkpoint=tmp_path / "c")
+    assert asked == [4096, 2048, 1024]
+    again = fit(method=method, checkpoint=tmp_path / "c")
     assert len(asked) == 3
     assert same(first, again)
-    assert again.phases[0]["rounds"] == lesson.rounds
-    (tmp_path / "c" / "teacher.pf").write_bytes(b"")
-    with pytest.warns(UserWarning, match="teacher begins again|particles"):
-        fit(settings=settings, checkpoint=tmp_path / "c")
+    assert again.phases[0]["rounds"] == list(rounds)
+    (tmp_path / "c" / FOUND).write_bytes(b"")
+    with pytest.warns(UserWarning, match="annealing begins again|particles"):
+        fit(method=method, checkpoint=tmp_path / "c")
     assert len(asked) == 6
 
 
@@ -212,7 +213,7 @@ def test_a_log_density_that_raises_is_a_named_outcome(stopped, whole):
     assert same(fit(checkpoint=folder), whole)
 
 
-def test_a_callback_that_raises_is_told_in_its_own_words(monkeypatch):
+def test_a_callback_that_raises_is_told_in_its_own_words():
     training = threading.Event()
 
     def value(x):
@@ -226,16 +227,8 @@ def test_a_callback_that_raises_is_told_in_its_own_words(monkeypatch):
 
     log_density.defjvp(lambda primals, tangents: (log_density(*primals), -primals[0] @ tangents[0]))
     target = pf.Target.from_log_density(log_density, dim=2, name="remote")
-    run = loop.run_piece
-
-    def some_steps_well(*arguments):
-        if int(arguments[4]) >= 3:
-            training.set()
-        return run(*arguments)
-
-    monkeypatch.setattr(loop, "run_piece", some_steps_well)
     with pytest.raises(pf.FitError, match="the database is gone") as caught:
-        pf.fit(KEY, target, settings=TINY, progress=False)
+        pf.fit(KEY, target, settings=TINY, progress=False, callback=lambda row: training.set())
     assert caught.value.fit.outcome is pf.Outcome.FAILED
 
 
@@ -270,10 +263,11 @@ def test_gradients_in_tiles_are_those_of_the_batch(method):
         method, width=4, depth=1, score_width=4, score_depth=1, batch_size=32, score_batch_size=32
     )
     settings = settings.replace(frame="identity", forward_weight=0.0, extra_latents=0, latent="normal")
+    settings = for_target(pf.Recipe(training=settings), TARGET).training
     parts = build_parts(KEY, TARGET, settings, mixture=None, draws=None)
     states = []
     for count in (1, 4):
-        algorithm = alternating(phases.dataclasses.replace(parts, tiles=count))
+        algorithm = alternating(dataclasses.replace(parts, tiles=count))
         states.append(jax.jit(lambda a=algorithm: a.step(KEY, a.init(KEY))[1])())
     for name in ("objective", "gradient_norm"):
         assert float(states[0][name]) == pytest.approx(float(states[1][name]), rel=1e-5)
@@ -283,7 +277,7 @@ def test_a_budget_is_an_outcome_and_the_next_call_goes_on(tmp_path, whole, monke
     ticks = iter(range(10**9))
     with monkeypatch.context() as patch:
         # Every look at the clock takes a second.
-        patch.setattr(loop.time, "monotonic", lambda: float(next(ticks)))
+        patch.setattr(time, "monotonic", lambda: float(next(ticks)))
         done = fit(checkpoint=tmp_path / "c", budget=60.0)
     assert done.outcome is pf.Outcome.OUT_OF_TIME
     assert 0 < len(done.history) < 40

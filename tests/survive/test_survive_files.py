@@ -20,7 +20,7 @@ from pushforward import arrays
 from pushforward.runs import load_run
 from reproduce import records
 
-KINDS = ("sampler", "records", "run", "history", "note", "npy", "npz", "checkpoint", "lesson")
+KINDS = ("sampler", "records", "run", "history", "note", "npy", "npz", "checkpoint", "found")
 SLACK = 4 * 2**20
 """Bytes that Python takes for its own ends, whatever is read."""
 

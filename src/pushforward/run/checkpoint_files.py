@@ -56,10 +56,10 @@ class Found:
 def write_found(path: Path, identity: Identity, found: Found) -> None:
     """Write what the stages up to one have found."""
     state = found.state
-    about = {
-        "kind": "found", "identity": identity, "stage": found.stage, "phases": found.phases,
-        "good": state.good, "log_z": repr(state.log_z), "rounds": [_spelt(row) for row in state.rounds],
-    }  # fmt: skip
+    # As text of its own, since figures may be infinite, for which the file has no word.
+    told = {"phases": found.phases, "rounds": state.rounds, "log_z": state.log_z, "good": state.good}
+    about = {"kind": "found", "identity": identity, "stage": found.stage, "told": json.dumps(plain(told))}
+    state = state.replace(frame=state.coordinates)
     parts = {name: getattr(state, name) for name in _KINDS if getattr(state, name) is not None}
     files.dump(path, parts, plain(about))
 
@@ -74,11 +74,11 @@ def read_found(path: Path, identity: Identity, target: Target) -> Found:
         for name, part in parts.items():
             if not isinstance(part, _KINDS[name]) or _size(part) != target.dim:
                 raise ValueError(f"its {name} does not fit the target.")
-        state = State(
-            target=target, log_z=float(about["log_z"]), rounds=tuple(_read(row) for row in about["rounds"]),
-            good=about["good"] is True, **parts,
-        )  # fmt: skip
-        return Found(str(about["stage"]), state, [dict(each) for each in about["phases"]])
+        told = json.loads(about["told"])
+        rounds, log_z = tuple(_row(row) for row in told["rounds"]), told["log_z"]
+        log_z = None if log_z is None else float(log_z)
+        state = State(target=target, log_z=log_z, rounds=rounds, good=told["good"] is True, **parts)
+        return Found(str(about["stage"]), state, [dict(each) for each in told["phases"]])
 
 
 def _size(part: Any) -> int:
@@ -155,17 +155,6 @@ def _row(row: Any) -> dict[str, int | float]:
     if not isinstance(row, dict) or not all(type(v) in (int, float) for v in row.values()):
         raise ValueError("its rows are not numbers by name.")
     return row
-
-
-def _spelt(row: dict[str, float]) -> dict[str, int | float | str]:
-    # As text where JSON has no word for it.
-    return {name: value if math.isfinite(value) else repr(value) for name, value in row.items()}
-
-
-def _read(row: dict[str, Any]) -> dict[str, float]:
-    if not all(type(value) in (int, float, str) for value in row.values()):
-        raise ValueError("its rounds are not numbers by name.")
-    return {name: float(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 FLOATS = ("float32", "float64")

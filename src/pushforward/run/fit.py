@@ -99,7 +99,7 @@ def fit(
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
         Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
     - `callback`: called with every row: a dictionary with the `stage` and its figures, whose `sampler` is the
-        sampler as it stands. `True` ends the fit with the outcome `STOPPED`.
+        sampler as it stands. Once there is one, `True` ends the fit with the outcome `STOPPED`.
     - `start`: the state of an earlier fit of the same target; stages whose work it holds are not run again.
 
     Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`. Before the first round of
