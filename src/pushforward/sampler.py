@@ -16,6 +16,7 @@ from pushforward.checks import check_choice, check_count, check_key
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
 from pushforward.networks import MLP, Coupled, Invertible, Modulated, NoiseHead
+from pushforward.networks.invertible import log_density
 from pushforward.parameters.record import Parameters
 from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
 from pushforward.tables import brief, html_table
@@ -103,8 +104,7 @@ class Sampler(eqx.Module):
             raise TypeError(_no_density(network))
         _check_point(x, "x", "one point", self.dim, "sampler.log_density")
         u = self.frame.inverse(jnp.asarray(x, float))
-        z, log_det = network.inverse_and_log_det(u)
-        return self.latent.log_density(z) - log_det - self.frame.log_det(u)
+        return log_density(network, self.latent, u) - self.frame.log_det(u)
 
     def sample(
         self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid", start: int = 0

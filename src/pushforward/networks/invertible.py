@@ -1,6 +1,6 @@
-"""What a map must offer for the density of its draws to be known."""
+"""What a map must offer for the density of its draws to be known, and that density."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Array
 
@@ -20,3 +20,9 @@ class Invertible(Protocol):
     def inverse_and_log_det(self, x: Array, /) -> tuple[Array, Array]:
         """Return the latent of one point, and `log |det|` of the map there."""
         ...
+
+
+def log_density(network: Invertible, latent: Any, x: Array) -> Array:
+    """Return the log density at one point of the law that a map makes of a law of latents."""
+    z, log_det = network.inverse_and_log_det(x)
+    return latent.log_density(z) - log_det

@@ -10,7 +10,7 @@ from pushforward.objectives.forward import Forward as Forward
 from pushforward.objectives.kl import KL as KL
 from pushforward.objectives.ksd import KSD as KSD
 from pushforward.objectives.likelihood import Likelihood as Likelihood
+from pushforward.objectives.likelihood import Reweighted as Reweighted
 from pushforward.objectives.named import NAMED as NAMED
-from pushforward.objectives.reweighted import Reweighted as Reweighted
 from pushforward.objectives.semi_implicit import SemiImplicitKL as SemiImplicitKL
 from pushforward.objectives.steingan import SteinGAN as SteinGAN

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.latents import Latent
+from pushforward.networks.invertible import log_density
 from pushforward.objectives.base import Invertible, Network, Objective, View, Wants, push
 
 
@@ -33,12 +34,7 @@ def value_and_score(
     inverse is known, no system need be solved.
     """
     if isinstance(network, Invertible):
-
-        def log_p_at(x):
-            origin, log_det = network.inverse_and_log_det(x)
-            return latent.log_density(origin) - log_det
-
-        return jax.value_and_grad(log_p_at)(network(z))
+        return jax.value_and_grad(lambda x: log_density(network, latent, x))(network(z))
 
     def log_p(point):
         return latent.log_density(point) - value_and_log_det(network, point)[1]

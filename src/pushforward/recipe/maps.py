@@ -18,6 +18,7 @@ from pushforward.frame import Frame, InFrame
 from pushforward.latents import Latent, Mixture
 from pushforward.mcmc.annealed import anneal, efficiency_of
 from pushforward.networks import Coupled, coupled
+from pushforward.networks.invertible import log_density
 from pushforward.recipe.judge import good_for_maps
 from pushforward.recipe.law import frame_from_draws, mixture_of, split, widened
 from pushforward.recipe.stages import Clock
@@ -122,11 +123,6 @@ class PulledBack(Target):
         return self.target.log_density(u) + log_det
 
 
-def _log_p(network: Coupled, latent: Latent, point: Float[Array, " dim"]) -> Float[Array, ""]:
-    z, log_det = network.inverse_and_log_det(point)
-    return latent.log_density(z) - log_det
-
-
 @eqx.filter_jit
 def log_likelihood(
     network: Coupled, latent: Latent, frame: Frame, draws: Float[Array, "m dim"]
@@ -135,7 +131,7 @@ def log_likelihood(
 
     def one(x):
         u = frame.inverse(x)
-        return _log_p(network, latent, u) - frame.log_det(u)
+        return log_density(network, latent, u) - frame.log_det(u)
 
     return jnp.mean(jax.lax.map(one, draws, batch_size=1024))
 
@@ -161,7 +157,7 @@ def fit_coupled(
     )
 
     def loss(network, rows):
-        return -jnp.mean(jax.vmap(lambda row: _log_p(network, latent, row))(rows))
+        return -jnp.mean(jax.vmap(lambda row: log_density(network, latent, row))(rows))
 
     def step(carry, key_step):
         network, state = carry
