@@ -1,11 +1,8 @@
 """The map that follows necks: written down from what draws say of them, not trained.
 
-A neck is a coordinate by which the widths of others go, as in funnels and in hierarchical models. The
-logarithm of each deviation is regressed on the coordinate that it follows. That holds beyond where draws have
-been, too: what was learnt of the middle of a neck serves for its ends.
-
-Particles creep along a neck of many coordinates: what they may change of it in one move shrinks with the
-number of coordinates whose width must follow. Seen through a map that takes the widths along, they do not.
+A neck is a coordinate by which the widths of others go, as in funnels and hierarchical models. Particles creep
+along it: what they may change in one move shrinks with the number of widths that must follow. The log of each
+deviation is regressed on the neck, which holds beyond where draws have been, too.
 """
 
 from typing import NamedTuple
