@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +23,7 @@ from pushforward.preflight.requirements import check_target
 from pushforward.recipe.methods import METHODS, Method, changes_of, for_target, method_of
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
+from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock, Progress
@@ -90,20 +91,19 @@ def fit(
     - `recipe`: instead of both, every number of every stage, such as `fit.recipe` of an earlier fit.
     - `steps`: training steps, in place of the method's.
     - `progress`: show a progress bar on standard error.
-    - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE` by its own
-        account; otherwise hand back the last good sampler, and say so in the outcome alone.
-    - `budget`: a time such as `"5m"`, or seconds. The stages are planned to fit: as many particles, rounds
-        and steps as there is time for on this machine. Where steps are given, or a
-        `checkpoint`, nothing is planned: the fit is the one without a budget, cut when time is over, with
-        the outcome `OUT_OF_TIME` and the sampler so far.
+    - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE`; otherwise
+        the outcome alone says so.
+    - `budget`: a time such as `"5m"`, or seconds, for which particles, rounds and steps are planned on this
+        machine. With `steps` or a `checkpoint` nothing is planned: the fit is the one without a budget, cut
+        when time is over, with the outcome `OUT_OF_TIME`.
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
         Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
     - `callback`: called with every row: a dictionary with the `stage` and its figures, whose `sampler` is the
-        sampler as it stands. Once there is one, `True` ends the fit with the outcome `STOPPED`.
+        sampler as it stands. `True` ends the fit with the outcome `STOPPED`.
     - `start`: the state of an earlier fit of the same target; stages whose work it holds are not run again.
 
-    Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`. Before the first round of
-    particles is over there is none, and the interrupt is raised.
+    Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`; where there is none yet, it is
+    raised.
     """
     check_key(key)
     # A process may fit any number of targets, one after the other.
@@ -111,23 +111,33 @@ def fit(
     chosen = method_of(method, settings, recipe)
     if steps is not None:
         chosen = chosen.replace(num_steps=check_count(steps, "steps"))
-    told = steps is not None or not _usual_steps(chosen)
     check_target(key_for(key, "preflight"), target)
     numbers = for_target(chosen.recipe, target)
-    seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
     # What can go on later, or has been told how far to go, is cut and not planned.
-    plans = budget is not None and not (told or checkpoint is not None or jax.process_count() > 1)
+    told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
+    plans = budget is not None and not told and jax.process_count() == 1
     seconds = float("inf") if budget is None else check_duration(budget, "budget")
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
-        clock = Clock(
-            numbers, seconds=seconds, plans=plans, memory=memory, callback=callback,
-            show=progress and distributed.is_chief(),
-        )  # fmt: skip
-        numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
-        state = State(target=seen) if start is None else start.resumed(seen)
-        driver = Driver(key, state, numbers, clock)
-        driver.run(chosen.stages)
+        show = progress and distributed.is_chief()
+        clock = Clock(numbers, seconds=seconds, plans=plans, memory=memory, callback=callback, show=show)
+        driver = _driven(key, target, chosen.stages, numbers, clock, start)
     return _handed_back(key, target, driver, throw=throw)
+
+
+def _driven(
+    key: Key[Array, ""],
+    target: Target,
+    stages: Sequence[Stage],
+    numbers: Recipe,
+    clock: Clock,
+    start: State | None,
+) -> Driver:
+    """Run the stages; return the driver, which has the state they came to."""
+    seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
+    numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
+    driver = Driver(key, State(target=seen) if start is None else start.resumed(seen), numbers, clock)
+    driver.run(stages)
+    return driver
 
 
 def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: bool) -> Fit:

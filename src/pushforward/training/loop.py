@@ -126,9 +126,9 @@ def run(
 
     **Arguments:**
 
-    - `monitor`: extra scalars of the state, asked for once a chunk (a metric of fresh draws, say).
-    - `observe`: called with every row; progress bars and a user's callback live here. `True` stops the run.
-    - `ends`: says of a row how the run ends there, if it does, such as with nothing left to learn.
+    - `monitor`: extra scalars of the state, asked for once a chunk.
+    - `observe`: called with every row, for progress bars and callbacks. `True` stops the run.
+    - `ends`: says of a row how the run ends there, if it does.
     - `deadline`: on `time.monotonic()`'s clock.
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
@@ -136,12 +136,12 @@ def run(
     - `crew`: agrees with other processes on when to stop and look, where there are any.
     - `patience`: how long steps may be skipped.
 
-    A chunk whose steps were all skipped leaves the state as it was, so the state handed back is always
-    finite. An interrupt or an error hands back the state before it.
+    A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
+    error hands back the state before it.
     """
-    begin = start or Position(state, nothing(algorithm, key, state))
-    going = _Run(key, algorithm, begin, num_steps, log_every, monitor, crew or Alone(), patience)
-    if begin.rows and (ended := going.ended(ends)):
+    start = start or Position(state, nothing(algorithm, key, state))
+    going = _Run(key, algorithm, start, num_steps, log_every, monitor, crew or Alone(), patience)
+    if start.rows and (ended := going.ended(ends)):
         return ended
     try:
         while going.at.step < num_steps:
@@ -157,11 +157,10 @@ def run(
             if stop is not None:
                 return going.result(stop)
             if going.at.step == going.end:
-                stopped = observe(going.at.rows[-1])
+                if observe(going.at.rows[-1]) is True and going.at.step < num_steps:
+                    return going.ended(ends) or going.result(Outcome.STOPPED)
                 if ended := going.ended(ends):
                     return ended
-                if stopped is True and going.at.step < num_steps:
-                    return going.result(Outcome.STOPPED)
             keep(going.at)
     except KeyboardInterrupt:
         return going.result(Outcome.INTERRUPTED)
