@@ -3,8 +3,8 @@ import jaxtyping
 import pytest
 from trust_targets import QUICK, mixture
 
-from pushforward.targets import StudentT
 from pushforward.trust import Census
+from reproduce.targets import StudentT
 
 
 @pytest.fixture(scope="session")

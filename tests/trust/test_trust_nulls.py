@@ -7,17 +7,14 @@ import pytest
 from scipy import stats
 
 from pushforward.trust.coordinates import View
-from pushforward.trust.duplicates import duplicates_line, find_repeats
-from pushforward.trust.energies import energies_line
-from pushforward.trust.flips import flip_test
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.importance import pareto_shape, weights_line
-from pushforward.trust.independence import autocorrelation_time, independent_rows
-from pushforward.trust.line import Line
-from pushforward.trust.moves import Refined, error_bounds
+from pushforward.trust.line import Line, levels, verdict
+from pushforward.trust.moves import Refined, energies_line, error_bounds
+from pushforward.trust.nulls import flip_test
+from pushforward.trust.rows import autocorrelation_time, duplicates_line, find_repeats, independent_rows
 from pushforward.trust.settings import CheckSettings
 from pushforward.trust.stein import stein_line
-from pushforward.trust.verdict import levels, verdict
 
 SMALL = CheckSettings(ksd_draws=200, num_bootstraps=199)
 

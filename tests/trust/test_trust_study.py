@@ -57,7 +57,8 @@ def test_rows_are_recorded_once(tmp_path):
     before = path.read_bytes()
     trust.run(settings, tmp_path, observe=told.append)
     assert path.read_bytes() == before
-    assert len(told) == 1
+    assert told[0] == "0 rows are recorded, 1 to go"
+    assert told[2:] == ["1 rows are recorded, 0 to go"]
     with pytest.raises(ValueError, match="preset"):
         trust.run(trust.PRESETS["cpu"], tmp_path)
 

@@ -61,7 +61,7 @@ def check(
     import jax
 
     from pushforward import trust
-    from pushforward.trust.html import plotting
+    from pushforward.trust.plots import plotting
 
     if html is not None:
         plotting()  # to be missed now, and not when the work is done

@@ -7,34 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from scipy.sparse.csgraph import connected_components
 
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.table import Search
+from pushforward.trust.settings import LIMITS
 
 MAX_MODES = Search().most_peaks
 
-VALLEY = 2.0
-"""Nats below the lower of two peaks from which a dip between them counts as a valley."""
-
-POINTS = 16
-"""Looked at between two peaks."""
-
-NEAREST = 4
-"""Known peaks that a new one is held against."""
-
-MOST = MAX_MODES * 3 // 4
-"""Basins beyond which others must be thought to exist."""
-
-LINES = NEAREST * MAX_MODES
+LINES = LIMITS.nearest * MAX_MODES
 """Lines between peaks looked at in one go, so that one program serves all."""
-
-LOW_DIM, FEW_PEAKS = 8, 8
-"""Up to this dimension every peak gets a normal; beyond, no more than this many, or one a basin."""
-
-WIDER, WIDEST, WIDE_SHARE = 2.0, 5.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -58,7 +43,7 @@ class Basins:
     @property
     def complete(self) -> bool:
         """Whether the search ended well before its limit: else there may be any number of other basins."""
-        return self.count <= MOST
+        return self.count <= LIMITS.weighable * MAX_MODES
 
     def of(self, x: Float[Array, "n dim"]) -> Int[np.ndarray, " n"]:
         """Return the basin of each point."""
@@ -71,12 +56,12 @@ def find_basins(target: Target, peaks: Peaks) -> Basins:
     first, second = np.triu_indices(k, 1)
     linked = np.eye(k, dtype=bool)
     lowest = _between(target, peaks.points[first], peaks.points[second])
-    joined = lowest >= np.minimum(peaks.log_densities[first], peaks.log_densities[second]) - VALLEY
+    joined = lowest >= np.minimum(peaks.log_densities[first], peaks.log_densities[second]) - LIMITS.valley
     linked[first[joined], second[joined]] = linked[second[joined], first[joined]] = True
-    group = _connected(linked)
-    chosen = _representatives(group, MAX_MODES if target.dim <= LOW_DIM else FEW_PEAKS)
-    some = Peaks(*(each[chosen] for each in peaks))
-    return Basins(peaks, group, group[chosen], *_start(some))
+    # Numbered in the order of their first peaks.
+    group = connected_components(linked, directed=False)[1]
+    chosen = _representatives(group, MAX_MODES if target.dim <= LIMITS.low_dim else LIMITS.few_peaks)
+    return Basins(peaks, group, group[chosen], *_start(peaks.rows(chosen)))
 
 
 def unlinked(
@@ -103,16 +88,16 @@ def unlinked(
         return found
     rows = np.resize(kept, MAX_MODES)
     distance = np.sum(((x[rows, None] - peaks.points[None]) / spread) ** 2, axis=2)
-    nearest = np.argsort(distance, axis=1)[:, np.arange(NEAREST) % len(peaks.points)]
-    lowest = _between(target, np.repeat(x[rows], NEAREST, axis=0), peaks.points[nearest.ravel()])
+    nearest = np.argsort(distance, axis=1)[:, np.arange(LIMITS.nearest) % len(peaks.points)]
+    lowest = _between(target, np.repeat(x[rows], LIMITS.nearest, axis=0), peaks.points[nearest.ravel()])
     ends = np.minimum(value[rows, None], peaks.log_densities[nearest])
-    found[rows] = ~(lowest.reshape(nearest.shape) >= ends - VALLEY).any(axis=1)
+    found[rows] = ~(lowest.reshape(nearest.shape) >= ends - LIMITS.valley).any(axis=1)
     return found
 
 
 def _between(target: Target, one: np.ndarray, other: np.ndarray) -> Float[np.ndarray, " n"]:
     """Return the lowest log density on the way from each row of `one` to that of `other`."""
-    shares = np.linspace(0.0, 1.0, POINTS + 2)[1:-1, None]
+    shares = np.linspace(0.0, 1.0, LIMITS.valley_points + 2)[1:-1, None]
     found = []
     for start in range(0, len(one), LINES):
         rows = np.minimum(np.arange(start, start + LINES), len(one) - 1)
@@ -129,17 +114,6 @@ def join(one: Peaks, other: Peaks) -> Peaks:
     return Peaks(*(np.concatenate([a, b[~known]])[:MAX_MODES] for a, b in zip(one, other, strict=True)))
 
 
-def _connected(linked: Bool[np.ndarray, "k k"]) -> Int[np.ndarray, " k"]:
-    """Return the connected component of each row, numbered in order of appearance."""
-    group = np.arange(len(linked))
-    while True:
-        # Every peak takes the lowest number among its neighbours until nothing changes.
-        lower = np.where(linked, group[None, :], len(group)).min(axis=1)
-        if (lower == group).all():
-            return np.unique(group, return_inverse=True)[1]
-        group = lower
-
-
 def _representatives(group: Int[np.ndarray, " k"], limit: int) -> Int[np.ndarray, " m"]:
     """Return the first peak of every basin, then others, up to the limit: more cost more than they cover."""
     first = np.unique(group, return_index=True)[1]
@@ -148,26 +122,21 @@ def _representatives(group: Int[np.ndarray, " k"], limit: int) -> Int[np.ndarray
 
 
 def _start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
-    points, factors = peaks.points, peaks.choleskys
+    points, factors, mass = peaks.points, peaks.choleskys, peaks.log_masses
     centre = points.mean(axis=0)
     scale = np.sqrt(np.mean(np.sum(factors**2, axis=2), axis=0) + np.var(points, axis=0))
-    mass = peaks.log_densities + np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
     # A curvature at a point is a poor guess of a mass: no peak gets less than e^-4 of the largest.
     weights = np.exp(np.clip(mass - mass.max(), -4.0, 0.0))
-    weights = np.append((1.0 - WIDE_SHARE) * weights / weights.sum(), WIDE_SHARE)
+    weights = np.append((1.0 - LIMITS.wide_share) * weights / weights.sum(), LIMITS.wide_share)
     dim = len(centre)
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
-    choleskys = np.concatenate([WIDER * factors / scale[:, None], WIDEST * np.eye(dim)[None]])
+    choleskys = np.concatenate([LIMITS.wider * factors / scale[:, None], LIMITS.widest * np.eye(dim)[None]])
     straight = (centre, scale, np.zeros(dim), np.zeros(dim), np.eye(dim))
     return Frame(*map(_put, straight)), NormalMixture(*map(_put, (weights, means, choleskys)))
 
 
 def _put(values: np.ndarray) -> Array:
-    return jax.device_put(values.astype(_dtype()))
-
-
-def _dtype():
-    return jax.dtypes.canonicalize_dtype(float)
+    return jax.device_put(values.astype(jax.dtypes.canonicalize_dtype(float)))
 
 
 @eqx.filter_jit

@@ -15,12 +15,7 @@ from pushforward.recipe.peaks import Peaks, climb_from
 from pushforward.recipe.search import climb, find_peaks
 from pushforward.recipe.table import Annealing, Dimensions, Search
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
-from pushforward.trust.settings import CheckSettings
-
-CLIMB_STEPS = 300
-MODERATE_DIM = 16
-CLIMBERS = 512
-"""Draws from which walks set out uphill: as many as the scouts, so that no other program is compiled."""
+from pushforward.trust.settings import LIMITS, CheckSettings
 
 
 @dataclass(frozen=True)
@@ -55,16 +50,16 @@ class Census:
         self, key: Key[Array, ""], draws: Float[np.ndarray, "n dim"], settings: CheckSettings
     ) -> "Census":
         """Return a census that also knows the basins above the draws: scouts may have missed some."""
-        starts = draws[np.linspace(0, len(draws) - 1, CLIMBERS).astype(int)]
+        starts = draws[np.linspace(0, len(draws) - 1, LIMITS.climbers).astype(int)]
         typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
-        steps = jax.device_put(np.full((CLIMBERS, 1), typical, draws.dtype))
-        ends = climb_from(self.target, jax.device_put(starts), steps, CLIMB_STEPS, Search())[:2]
+        steps = jax.device_put(np.full((LIMITS.climbers, 1), typical, draws.dtype))
+        ends = climb_from(self.target, jax.device_put(starts), steps, LIMITS.climb_steps, Search())[:2]
         x, value = (np.asarray(each, np.float64) for each in ends)
         strangers = unlinked(self.target, self.basins.peaks, x, value)
         if not strangers.any():
             return self
         again = np.resize(x[strangers], x.shape).astype(draws.dtype)
-        found = climb(self.target, jax.device_put(again), steps, CLIMB_STEPS, Search(), Dimensions())
+        found = climb(self.target, jax.device_put(again), steps, LIMITS.climb_steps, Search(), Dimensions())
         if found is None:
             return self
         return _weigh(key, self.target, join(self.basins.peaks, found), settings)
@@ -77,7 +72,7 @@ def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSet
         return Census(target, basins, None, None)
     inside, weights, log_z = InFrame(target, basins.frame), [], []
     # Where a sweep is dear, fewer particles: their spread over repeats goes into the error all the same.
-    num_particles = settings.num_particles if target.dim <= MODERATE_DIM else settings.num_particles // 2
+    num_particles = settings.num_particles // (1 if target.dim <= LIMITS.moderate_dim else 2)
     plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim, Dimensions())
     for each in jax.random.split(key, settings.census_repeats):
         found = anneal(each, inside, basins.start, plan)

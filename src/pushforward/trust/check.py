@@ -14,23 +14,26 @@ from pushforward.one_by_one import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, look, within
-from pushforward.trust.duplicates import duplicates_line, find_repeats
-from pushforward.trust.energies import energies_line
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.importance import has_density, importance_line
-from pushforward.trust.independence import INDEPENDENT, Rows, independent_rows
 from pushforward.trust.inputs import SAMPLER, Handed, check_rows, gather
 from pushforward.trust.line import Line
 from pushforward.trust.modes import modes_line
-from pushforward.trust.moves import Refined, moves_line, refine
+from pushforward.trust.moves import Refined, energies_line, moves_line, refine
 from pushforward.trust.reference import reference_lines
 from pushforward.trust.report import Pictures, Report
-from pushforward.trust.settings import LEAST_DRAWS, CheckSettings
+from pushforward.trust.rows import (
+    Rows,
+    dependence_line,
+    duplicates_line,
+    find_repeats,
+    hopeless,
+    independent_rows,
+    support_line,
+    usable_rows,
+)
+from pushforward.trust.settings import LIMITS, CheckSettings
 from pushforward.trust.stein import stein_line
-from pushforward.trust.support import hopeless, support_line, usable_rows
-
-MOST_ROWS = 200_000
-"""Of a longer array only the first rows are looked at."""
 
 KEPT = 2000
 """Draws kept for the plots."""
@@ -110,7 +113,7 @@ def _judge(
     settings: CheckSettings,
 ) -> tuple[list[Line], Pictures | None, int]:
     keys = iter(jax.random.split(key, 8))
-    draws = handed.draws[:MOST_ROWS]
+    draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
     if hopeless(lines[0]):
@@ -120,10 +123,10 @@ def _judge(
     lines.append(duplicates_line(draws, handed.spare, repeats))
     kept = draws if repeats.rejections else draws[repeats.first]
     rows = independent_rows(kept, settings.num_draws) if handed.kind != SAMPLER else Rows(kept, 1.0, 1)
-    if rows.time > INDEPENDENT or len(rows.draws) < LEAST_DRAWS:
-        lines.append(_dependence_line(len(kept), rows))
+    if rows.time > LIMITS.independent or len(rows.draws) < LIMITS.least_draws:
+        lines.append(dependence_line(len(kept), rows))
     judged = rows.draws
-    if len(judged) < LEAST_DRAWS // 2:
+    if len(judged) < LIMITS.least_draws // 2:
         return lines, None, len(judged)
     # Coordinates and step from other draws, where there are others: then nothing is used twice.
     spare = judged if handed.spare is None else handed.spare[usable_rows(handed.spare, target)]
@@ -144,21 +147,6 @@ def _judge(
     if reference is not None:
         lines += reference_lines(next(keys), judged, reference, frame, settings)
     return lines, _pictures(refined), len(judged)
-
-
-def _dependence_line(n: int, rows: Rows) -> Line:
-    worth = n / max(rows.time, 1.0)
-    return Line(
-        name="dependence",
-        title="Draws depend on each other",
-        statistic=rows.time,
-        measure="autocorrelation time, in draws",
-        null=f"1 for independent draws, at most {INDEPENDENT} by chance",
-        breached=len(rows.draws) < LEAST_DRAWS,
-        found=f"{n:,} draws are worth {worth:,.0f}; every {rows.stride}th was judged.",
-        advice="Too few draws to tell much: run the chain longer.",
-        details={"time": rows.time, "effective": worth, "stride": rows.stride},
-    )
 
 
 def _pictures(refined: Refined) -> Pictures:

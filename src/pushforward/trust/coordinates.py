@@ -15,12 +15,7 @@ from jaxtyping import Array, Float
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame, unbent
 from pushforward.recipe.law import frame_from_draws
-
-ENOUGH = 20
-"""Draws per coordinate from which a covariance is worth whitening by."""
-
-SOFT = 3.0
-"""Where bounded coordinates saturate, in standard deviations."""
+from pushforward.trust.settings import LIMITS
 
 
 class View(NamedTuple):
@@ -38,10 +33,9 @@ class View(NamedTuple):
 def choose_frame(draws: Float[np.ndarray, "n dim"]) -> Frame:
     """Return a frame from the draws' quantiles, whitened where there are enough of them."""
     frame = frame_from_draws(jax.device_put(draws))
-    if len(draws) >= ENOUGH * draws.shape[1]:
+    if len(draws) >= LIMITS.whitened * draws.shape[1]:
         return frame
-    spread = jnp.sqrt(jnp.sum(frame.matrix**2, axis=1))
-    return Frame(frame.centre, frame.scale, frame.bend, frame.shift, jnp.diag(spread))
+    return Frame(frame.centre, frame.scale, frame.bend, frame.shift, jnp.diag(_spread(frame)))
 
 
 def look(target: Target, frame: Frame, x: Float[Array, "n dim"]) -> View:
@@ -62,12 +56,6 @@ def _look(inside: InFrame, x: Float[Array, "n dim"]):
 
 
 @eqx.filter_jit
-def log_densities(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    """Return the log density of each draw."""
-    return jax.vmap(target.log_density)(x)
-
-
-@eqx.filter_jit
 def within(frame: Frame, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
     """Return the points in the frame."""
     return jax.vmap(frame.inverse)(x)
@@ -81,10 +69,13 @@ def outside(frame: Frame, u: Float[Array, "n dim"]) -> tuple[Float[Array, "n dim
 
 @eqx.filter_jit
 def bounded(frame: Frame, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
-    """Return each coordinate by itself: unbent, standardised, and soft-clipped at `SOFT`.
+    """Return each coordinate by itself: unbent, standardised, and soft-clipped.
 
     Means and spreads of these exist whatever the tails, and speak of one named coordinate each.
     """
     v = unbent((x - frame.centre) / frame.scale, frame.bend) - frame.shift
-    spread = jnp.sqrt(jnp.sum(frame.matrix**2, axis=1))
-    return SOFT * jnp.tanh(v / spread / SOFT)
+    return LIMITS.soft * jnp.tanh(v / _spread(frame) / LIMITS.soft)
+
+
+def _spread(frame: Frame) -> Float[Array, " dim"]:
+    return jnp.sqrt(jnp.sum(frame.matrix**2, axis=1))

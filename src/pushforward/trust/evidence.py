@@ -17,7 +17,8 @@ from pushforward.networks import NoiseHead
 from pushforward.networks.noise_head import noise_head
 from pushforward.sampler import Sampler
 from pushforward.trust.guide import Guide, guide_from
-from pushforward.trust.importance import MAX_K, pareto_shape
+from pushforward.trust.importance import pareto_shape
+from pushforward.trust.settings import LIMITS
 
 PAIRS = 8192
 """Draws that the guide's linear guess is fitted to."""
@@ -78,9 +79,9 @@ class Evidence:
         """
         check_key(key)
         num_samples = check_count(num_samples, "num_samples")
-        if not self.k <= MAX_K:
+        if not self.k <= LIMITS.max_k:
             raise ValueError(
-                f"the weights cannot be believed: Pareto shape {self.k:.2f}, above {MAX_K}. Train the "
+                f"the weights cannot be believed: Pareto shape {self.k:.2f}, above {LIMITS.max_k}. Train the "
                 "sampler further, or give its head more noise, before resampling."
             )
         share = np.exp(self.log_weights - logsumexp_np(self.log_weights))

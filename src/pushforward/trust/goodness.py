@@ -10,14 +10,8 @@ from scipy.spatial.distance import pdist
 from pushforward.kernels import IMQ
 from pushforward.trust.coordinates import View
 from pushforward.trust.line import Line
-from pushforward.trust.settings import CheckSettings
-
-NUM_BANDWIDTHS = 4
-FEW = 500
-"""Draws from which typical distances are taken."""
-
-GRAVE_DRAWS = 30
-"""A discrepancy as large as the noise of so few draws is plain to the eye."""
+from pushforward.trust.nulls import largest_of
+from pushforward.trust.settings import LIMITS, CheckSettings
 
 
 def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> Line:
@@ -28,38 +22,35 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
         S_c = 1/(m(m-1)) sum over i != j of k0(x_i, x_j),   S_c* = the same with signs e_i e_j,
 
     whose signed copies `S_c*` follow its law under the null (Dehling and Mikosch). Each is divided by the
-    standard deviation of its copies; the largest over bandwidths is compared with the largest of each copy,
-    which costs nothing for trying several.
+    standard deviation of its copies; the largest over bandwidths is compared with the largest of each copy.
     """
     key_rows, key_signs = jax.random.split(key)
-    n = view.u.shape[0]
-    rows = np.asarray(jax.random.permutation(key_rows, n))[: settings.ksd_draws]
+    rows = np.asarray(jax.random.permutation(key_rows, view.u.shape[0]))[: settings.ksd_draws]
     u, score = np.asarray(view.u)[rows], np.asarray(view.score)[rows]
     scales = bandwidths(u, score)
     u, score, widths = (jax.device_put(a) for a in (u, score, scales.astype(u.dtype)))
     found, diagonal, copies = (
         np.asarray(a, np.float64) for a in _statistics(key_signs, u, score, widths, settings.num_bootstraps)
     )
-    spread = copies.std(axis=1) + 1e-300
-    best = int(np.argmax(found / spread))
-    value, under_null = (found / spread)[best], (copies / spread[:, None]).max(axis=0)
-    p_value = (1.0 + np.sum(under_null >= value)) / (1.0 + len(under_null))
+    largest = largest_of(found, copies)
+    best = int(np.argmax(largest.ratios))
     # A V-statistic of m exact draws would have this expectation: its diagonal over m.
     like = float(diagonal[best] / max(found[best], 1e-300))
+    words = "over a million" if like > 1e6 else f"{like:,.0f}"
     return Line(
         name="ksd",
         title="KSD goodness of fit",
-        statistic=float(value),
+        statistic=largest.value,
         measure=f"largest of {len(scales)} standardised U-statistics",
-        null=f"wild bootstrap, {len(under_null):,} copies, {len(rows):,} draws",
-        p_value=float(p_value),
-        grave=like < GRAVE_DRAWS,
-        found=f"The discrepancy is as large as the noise of {_count(like)} exact draws.",
+        null=f"wild bootstrap, {settings.num_bootstraps:,} copies, {len(rows):,} draws",
+        p_value=largest.p_value,
+        grave=like < LIMITS.grave_noise,
+        found=f"The discrepancy is as large as the noise of {words} exact draws.",
         advice="The draws do not have the target's shape: train longer, or refine them by MALA.",
         details={
             "bandwidths": scales.tolist(),
             "ksd_u": found.tolist(),
-            "standardised": (found / spread).tolist(),
+            "standardised": largest.ratios.tolist(),
             "noise_of_draws": like,
         },
     )
@@ -67,9 +58,14 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
 
 def bandwidths(u: Float[np.ndarray, "m dim"], score: Float[np.ndarray, "m dim"]) -> Float[np.ndarray, " k"]:
     """Return bandwidths from the length on which the density changes to the typical distance of two draws."""
-    far = float(np.median(pdist(u[:FEW])))
+    far = typical_distance(u)
     near = float(np.sqrt(u.shape[1] / (np.median(np.sum(score**2, axis=1)) + 1e-30)))
-    return np.geomspace(np.clip(near, 1e-2 * far, 0.25 * far), far, NUM_BANDWIDTHS)
+    return np.geomspace(np.clip(near, 1e-2 * far, 0.25 * far), far, LIMITS.bandwidths)
+
+
+def typical_distance(x: Float[np.ndarray, "m dim"]) -> float:
+    """Return the median distance of two draws."""
+    return float(np.median(pdist(x[: LIMITS.distance_draws])))
 
 
 @eqx.filter_jit
@@ -94,7 +90,3 @@ def _statistics(
         return jnp.mean(jnp.sum(table, axis=1)) / (m - 1.0), jnp.mean(diagonal), copies
 
     return jax.lax.map(one, scales)
-
-
-def _count(number: float) -> str:
-    return "over a million" if number > 1e6 else f"{number:,.0f}"

@@ -11,16 +11,8 @@ from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import Coupled
 from pushforward.sampler import Sampler
 from pushforward.trust.line import Line
+from pushforward.trust.settings import LIMITS
 from pushforward.weights import log_weights
-
-MAX_K, MIN_SHARE = 0.7, 0.1
-"""Above this shape the weights' tail is too heavy for importance sampling (Vehtari et al.)."""
-
-ROUNDING = 1e-5
-"""Weights that differ by less than this share of the largest differ by single precision alone."""
-
-MAX_DIM = 64
-"""Beyond, the determinant of every draw's Jacobian costs more than it tells, but for maps that know it."""
 
 
 def has_density(sampler: Any) -> bool:
@@ -29,7 +21,7 @@ def has_density(sampler: Any) -> bool:
         isinstance(sampler, Sampler)
         and isinstance(sampler.latent, NormalMixture | IndependentMixtures)
         and sampler.latent.dim == sampler.dim
-        and (sampler.dim <= MAX_DIM or isinstance(sampler.network, Coupled))
+        and (sampler.dim <= LIMITS.max_dim or isinstance(sampler.network, Coupled))
     )
 
 
@@ -55,9 +47,9 @@ def weights_line(log_weights: Float[np.ndarray, " n"]) -> Line:
         title="Importance weights",
         statistic=k,
         measure="Pareto shape k of the largest weights",
-        null=f"at most {MAX_K} for an efficiency that can be believed; 0 or less for bounded weights",
-        breached=k > MAX_K or share < MIN_SHARE,
-        grave=share < MIN_SHARE,
+        null=f"at most {LIMITS.max_k} for an efficiency that can be believed; 0 or less for bounded weights",
+        breached=k > LIMITS.max_k or share < LIMITS.min_share,
+        grave=share < LIMITS.min_share,
         found=f"Effective share {share:.1%}, k = {k:.2f}, log Z = {log_z:.4f} +- {error:.4f}.",
         advice="The target has mass where the sampler draws too seldom: its tails are too thin there.",
         details={"k": k, "efficiency": share, "log_z": log_z, "log_z_error": error, "n": n},
@@ -76,7 +68,7 @@ def pareto_shape(log_weights: Float[np.ndarray, " n"]) -> float:
     if count < 5 or not np.isfinite(w[-1]):
         return float("inf")
     x = np.exp(w[-count:] - w[-1]) - np.exp(w[-count - 1] - w[-1])
-    if x[-1] <= ROUNDING:
+    if x[-1] <= LIMITS.rounding:
         # All weights alike but for rounding: as bounded as can be.
         return -1.0
     x = np.maximum(x, 1e-15)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.sampler import Sampler
-from pushforward.trust.settings import LEAST_DRAWS
+from pushforward.trust.settings import LIMITS
 
 SAMPLER, FUNCTION, ARRAY = "sampler", "function", "array"
 
@@ -63,9 +63,9 @@ def check_rows(
         raise ValueError(f"{wanted}, since the target has {dim} coordinates; got {found.shape}.")
     if exactly is not None and len(found) != exactly:
         raise ValueError(f"{wanted}; got {found.shape}.")
-    if len(found) < LEAST_DRAWS:
+    if len(found) < LIMITS.least_draws:
         raise ValueError(
-            f"`{argument}` must hold at least {LEAST_DRAWS} draws for a check to tell anything; "
+            f"`{argument}` must hold at least {LIMITS.least_draws} draws for a check to tell anything; "
             f"got {len(found)}."
         )
     return found.astype(jax.dtypes.canonicalize_dtype(float))

@@ -1,11 +1,14 @@
-"""One line of evidence: a number, what it would be were the sampler right, and what to do about it."""
+"""Lines of evidence: a number each, what it would be were the sampler right, and the verdict of them all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 OK, CAUTION, BAD, NOTE = "ok", "caution", "do not trust", "note"
 """How a line reads once all lines are weighed together; a note takes no part in the verdict."""
+
+TRUST = "trust"
+VERDICTS = (TRUST, CAUTION, BAD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +43,37 @@ class Line:
             raise ValueError(f"`p_value` must lie in [0, 1]; got {self.p_value} in line {self.name!r}.")
         if self.p_value is not None and self.breached is not None:
             raise ValueError(f"line {self.name!r} must have a `p_value` or be `breached`, not both.")
+
+    @property
+    def p_words(self) -> str:
+        """The p-value, or a dash where there is none."""
+        if self.p_value is None:
+            return "-"
+        return f"{self.p_value:.2g}" if self.p_value >= 1e-4 else "< 1e-4"
+
+
+def levels(lines: Sequence[Line], level: float) -> list[str]:
+    """Return how each line reads: `ok`, `caution`, `do not trust`, or `note` for what is not a test.
+
+    Tests share `level` by Holm's rule: the smallest p-value is held against `level / m`, the next against
+    `level / (m - 1)`, until one passes. So an exact sampler is flagged by any of them with a chance of at
+    most `level`, however the lines depend on each other.
+    """
+    tests = sorted((line.p_value, k) for k, line in enumerate(lines) if line.p_value is not None)
+    flagged = {k for k, line in enumerate(lines) if line.breached}
+    for rank, (p_value, k) in enumerate(tests):
+        if p_value > level / (len(tests) - rank):
+            break
+        flagged.add(k)
+    return [_level(line, flagged=k in flagged) for k, line in enumerate(lines)]
+
+
+def _level(line: Line, *, flagged: bool) -> str:
+    if flagged:
+        return BAD if line.grave else CAUTION
+    return NOTE if line.p_value is None and line.breached is None else OK
+
+
+def verdict(levels: Sequence[str]) -> str:
+    """Return the verdict: the worst that any line says."""
+    return BAD if BAD in levels else CAUTION if CAUTION in levels else TRUST

@@ -6,14 +6,8 @@ from scipy import stats
 
 from pushforward.trust.census import Census
 from pushforward.trust.line import Line
+from pushforward.trust.settings import LIMITS
 
-TOLERANCE = 0.1
-"""A mass wrong by less than this share of it is let pass: particles are no better than that at times."""
-
-MISSED = 0.1
-"""A basin with less than this share of its mass counts as missed."""
-
-GRAVE = 0.1
 NAME, TITLE = "modes", "Mode census"
 
 
@@ -35,11 +29,11 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
     pooled = np.sum(own) / np.sum(binomial) * binomial
     both = np.maximum(shares * (1.0 - shares), binomial) / len(draws)
     error = np.sqrt(np.maximum(own, pooled) + both)
-    excess = np.maximum(np.abs(shares - w) - TOLERANCE * np.minimum(w, 1.0 - w), 0.0) / error
+    excess = np.maximum(np.abs(shares - w) - LIMITS.mass_error * np.minimum(w, 1.0 - w), 0.0) / error
     # Two basins say one thing: what one lacks, the other has.
     tests, freedom = count - 1, (repeats - 1) * (count - 1)
     p_value = min(1.0, 2.0 * tests * float(stats.t.sf(excess.max(), freedom)))
-    missed = np.flatnonzero((shares < MISSED * w) & (excess > 2.0))
+    missed = np.flatnonzero((shares < LIMITS.missed * w) & (excess > 2.0))
     wrong = 0.5 * float(np.abs(shares - w).sum())
     worst = int(np.argmax(excess)) if excess.any() else int(np.argmax(np.abs(shares - w)))
     words = (
@@ -54,9 +48,9 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
         title=TITLE,
         statistic=float(excess.max()),
         measure=f"largest excess of {count} basins, in standard errors",
-        null=f"at most t with {freedom} degrees of freedom, Bonferroni; {TOLERANCE:.0%} tolerated",
+        null=f"at most t with {freedom} degrees of freedom, Bonferroni; {LIMITS.mass_error:.0%} tolerated",
         p_value=p_value,
-        grave=wrong > GRAVE or len(missed) > 0,
+        grave=wrong > LIMITS.grave_mass or len(missed) > 0,
         found=words,
         advice="Modes are missed or weighed wrongly, which short chains cannot mend: train again.",
         details={

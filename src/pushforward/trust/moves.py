@@ -10,14 +10,10 @@ from scipy import stats
 
 from pushforward.frame import Frame
 from pushforward.trust.coordinates import View, bounded, outside
-from pushforward.trust.flips import flip_test
 from pushforward.trust.line import Line
-from pushforward.trust.settings import CheckSettings
+from pushforward.trust.nulls import flip_test
+from pushforward.trust.settings import LIMITS, CheckSettings
 from pushforward.trust.walk import short_chains
-
-GRAVE = 0.2
-MANY = 60
-"""Up to this dimension products of two coordinates are watched as well."""
 
 
 class Refined(NamedTuple):
@@ -34,8 +30,7 @@ class Refined(NamedTuple):
 def refine(key: Key[Array, ""], view: View, pilot: Float[Array, "m dim"], settings: CheckSettings) -> Refined:
     """Run the short chains, in the view's frame; `pilot` are points of it to choose the step on."""
     rows = slice(0, min(settings.num_chains, view.u.shape[0]))
-    u = view.u[rows]
-    walked = short_chains(key, view.target, u, settings.chain_steps, pilot)
+    walked = short_chains(key, view.target, view.u[rows], settings.chain_steps, pilot)
     after, log_det = outside(view.target.frame, walked.u)
     return Refined(
         before=view.x[rows],
@@ -66,7 +61,7 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
         measure=f"largest |t| of {len(names):,} paired differences",
         null=f"{settings.num_bootstraps:,} flips of sign, {len(refined.before):,} chains",
         p_value=found.p_value,
-        grave=bool(max(means[i], sds[j]) > GRAVE),
+        grave=bool(max(means[i], sds[j]) > LIMITS.grave_effect),
         found=words,
         advice="Refining by MALA moves the draws: use the refined ones, or train longer.",
         details={"acceptance": refined.acceptance, "at_least": bounds, "worst": names[worst]},
@@ -75,7 +70,7 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
 
 def _functionals(before, after, refined: Refined) -> tuple[list[str], Float[Array, "n h"]]:
     dim = before.shape[1]
-    rows, columns = np.triu_indices(dim, 1) if dim <= MANY else (np.zeros(0, int), np.zeros(0, int))
+    rows, columns = np.triu_indices(dim if dim <= LIMITS.products else 0, 1)
 
     def parts(v, energy):
         products = v[:, rows] * v[:, columns]
@@ -106,3 +101,33 @@ def error_bounds(refined: Refined, level: float = 0.05) -> dict[str, list[float]
     spreads = np.abs(np.sqrt(np.maximum(1.0 + squares.mean(axis=0), 0.0)) - 1.0)
     spreads -= 0.5 * times * squares.std(axis=0) / np.sqrt(n)
     return {"mean": np.maximum(means, 0.0).tolist(), "sd": np.maximum(spreads, 0.0).tolist()}
+
+
+def energies_line(key: Key[Array, ""], refined: Refined, settings: CheckSettings) -> Line:
+    """Return a Kolmogorov-Smirnov test of paired energies `-log q`, which sees tails.
+
+    At each of many levels `t`, taken from both sides together, the share of draws below `t` is compared
+    with that of the refined draws; the largest standardised gap counts, and flips of sign give its law.
+    """
+    before, after = refined.energy_before, refined.energy_after
+    tails = np.array(LIMITS.energy_tails)
+    shares = np.concatenate([tails, np.linspace(0.05, 0.95, LIMITS.energy_levels), 1.0 - tails[::-1]])
+    levels = np.quantile(np.concatenate([before, after]), shares)
+    gaps = (after[:, None] <= levels).astype(np.float32) - (before[:, None] <= levels)
+    found = flip_test(key, jax.device_put(gaps.astype(refined.before.dtype)), settings.num_bootstraps)
+    worst = int(np.argmax(np.abs(found.t)))
+    gap = float(np.abs(gaps.mean(axis=0)).max())
+    more = "more" if gaps[:, worst].mean() > 0 else "less"
+    return Line(
+        name="energies",
+        title="Energies before and after",
+        statistic=gap,
+        measure="largest gap of the distribution functions",
+        null=f"{settings.num_bootstraps:,} flips of sign, {len(shares)} levels",
+        p_value=found.p_value,
+        grave=gap > LIMITS.grave_gap,
+        found=f"Refined draws lie {more} often below the energy that {shares[worst]:.1%} stay below "
+        f"(t = {found.t[worst]:+.1f}).",
+        advice="Tails or core hold too much or too little: look at the energies; refine, or train longer.",
+        details={"levels": shares.tolist(), "gaps": gaps.mean(axis=0).tolist()},
+    )

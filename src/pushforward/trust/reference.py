@@ -5,20 +5,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy import stats
-from scipy.spatial.distance import pdist
 
 from pushforward.frame import Frame
 from pushforward.kernels import RBF
 from pushforward.metrics import sliced_w2
 from pushforward.trust.coordinates import bounded
+from pushforward.trust.goodness import typical_distance
 from pushforward.trust.line import Line
-from pushforward.trust.settings import CheckSettings
-
-SCALES = (0.25, 0.5, 1.0, 2.0)
-"""Bandwidths, in typical distances of the reference."""
-
-GRAVE = 0.2
+from pushforward.trust.nulls import largest_of, sidak
+from pushforward.trust.settings import LIMITS, CheckSettings
 
 
 def reference_lines(
@@ -29,9 +24,8 @@ def reference_lines(
     settings: CheckSettings,
 ) -> list[Line]:
     """Return a kernel two-sample test and one of each coordinate's mean and spread."""
-    key_rows, key_kernel, key_floor = jax.random.split(key, 3)
     x, y = (np.asarray(bounded(frame, jax.device_put(a))) for a in (draws, reference))
-    return [_kernel(key_rows, key_kernel, key_floor, x, y, settings), _moments(x, y)]
+    return [_kernel(key, x, y, settings), _moments(x, y)]
 
 
 def _moments(x: np.ndarray, y: np.ndarray) -> Line:
@@ -43,50 +37,48 @@ def _moments(x: np.ndarray, y: np.ndarray) -> Line:
     effect = np.abs(gap) / (both[1].std(axis=0) + 1e-300)
     worst = int(np.argmax(np.abs(z)))
     what = f"{'mean' if worst < dim else 'spread'} of x[{worst % dim}]"
-    log_right = 2 * dim * np.log1p(-min(2.0 * stats.norm.sf(abs(z[worst])), 1.0 - 1e-16))
     return Line(
         name="reference moments",
         title="Means and spreads against the reference",
         statistic=float(abs(z[worst])),
         measure=f"largest |z| of {2 * dim}",
         null=f"normal, Sidak over {2 * dim}",
-        p_value=float(np.clip(-np.expm1(log_right), 0.0, 1.0)),
-        grave=bool(effect[worst] > GRAVE),
+        p_value=sidak(abs(z[worst]), 2 * dim),
+        grave=bool(effect[worst] > LIMITS.grave_effect),
         found=f"Farthest off: {what}, by {effect[worst]:.2f} sd (z = {z[worst]:+.1f}).",
         advice="If the reference can be trusted, the sampler cannot: train longer or refine.",
         details={"z": z.tolist()},
     )
 
 
-def _kernel(key_rows, key_signs, key_floor, x: np.ndarray, y: np.ndarray, settings: CheckSettings) -> Line:
+def _kernel(key: Key[Array, ""], x: np.ndarray, y: np.ndarray, settings: CheckSettings) -> Line:
     """Compare equally many of both sides by MMD over several bandwidths, its null by changing places."""
+    key_rows, key_signs, key_floor = jax.random.split(key, 3)
     m = min(len(x), len(y), settings.ksd_draws // 2)
     keys = jax.random.split(key_rows)
     some = [a[np.asarray(jax.random.permutation(k, len(a)))[:m]] for k, a in zip(keys, (x, y), strict=True)]
-    typical = float(np.median(pdist(some[1][:500]))) + 1e-12
-    widths = jax.device_put((typical * np.array(SCALES)).astype(x.dtype))
-    rows = jax.device_put(np.vstack(some))
+    scales = (typical_distance(some[1]) + 1e-12) * np.array(LIMITS.reference_scales)
+    rows, widths = (jax.device_put(a) for a in (np.vstack(some), scales.astype(x.dtype)))
     found, copies = (
         np.asarray(a, np.float64) for a in _mmd(key_signs, rows, widths, settings.num_bootstraps)
     )
-    spread = copies.std(axis=1) + 1e-300
-    value, under_null = (found / spread).max(), (copies / spread[:, None]).max(axis=0)
+    largest = largest_of(found, copies)
     distance, floor = _sliced(key_floor, *some)
     return Line(
         name="reference",
         title="Two samples: draws and reference",
-        statistic=float(value),
-        measure=f"largest of {len(SCALES)} standardised MMDs",
-        null=f"{len(under_null):,} exchanges, {m:,} draws a side",
-        p_value=float((1.0 + np.sum(under_null >= value)) / (1.0 + len(under_null))),
-        grave=distance > 2.0 * floor,
+        statistic=largest.value,
+        measure=f"largest of {len(scales)} standardised MMDs",
+        null=f"{settings.num_bootstraps:,} exchanges, {m:,} draws a side",
+        p_value=largest.p_value,
+        grave=distance > LIMITS.grave_distance * floor,
         found=f"Sliced W2 in bounded coordinates: {distance:.4f}, {distance / floor:.2f} times its floor.",
         advice="If the reference can be trusted, the sampler cannot: look at where the two differ.",
         details={"sliced_w2": distance, "floor": floor, "mmd": found.tolist()},
     )
 
 
-def _sliced(key, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def _sliced(key: Key[Array, ""], x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """Return the distance and its floor: that of two halves of both sides shuffled together."""
     key_shuffle, key_directions = jax.random.split(key)
     pooled = np.vstack([x, y])
@@ -104,9 +96,8 @@ def _mmd(
     m = rows.shape[0]
     half = m // 2
     sides = jnp.where(jnp.arange(m) < half, 1.0, -1.0).astype(rows.dtype)
-    keys = jax.random.split(key, num_copies)
     # Shuffled, so that both sides keep their size: then the test is exact.
-    shuffled = jax.vmap(lambda k: sides[jax.random.permutation(k, m)])(keys).T
+    shuffled = jax.vmap(lambda k: sides[jax.random.permutation(k, m)])(jax.random.split(key, num_copies)).T
     signs = jnp.concatenate([sides[:, None], shuffled], axis=1)
 
     def one(width):

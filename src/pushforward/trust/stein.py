@@ -2,17 +2,16 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
-from pushforward.trust.coordinates import SOFT, View
+from pushforward.trust.coordinates import View
 from pushforward.trust.line import Line
+from pushforward.trust.nulls import sidak
+from pushforward.trust.settings import LIMITS
 
 KINDS = ("location", "scale", "skewness", "tails")
-CARRIED_BY = 100.0
-"""An average carried by fewer draws than this is not normal, and is left out."""
 
-GRAVE = 0.2
-WORST = 5
+SHOWN = 5
+"""Identities farthest off that are told."""
 
 
 def stein_line(view: View) -> Line:
@@ -32,14 +31,12 @@ def stein_line(view: View) -> Line:
     names += [f"x[{j}] against x[{i}]" for j, i in np.argwhere(pairs)]
     first, second, third, fourth = np.concatenate(blocks, axis=1)
     carried = n * second**2 / np.maximum(fourth, 1e-300)
-    usable = (carried >= CARRIED_BY) & (second > 0)
+    usable = (carried >= LIMITS.carried_by) & (second > 0)
     z = np.where(usable, _studentised(first, second, third, n), 0.0)
     tests = max(int(usable.sum()), 1)
     largest = float(np.abs(z).max())
-    # log1p and expm1 keep the digits of p-values far below the rounding of 1 - p.
-    p_value = float(-np.expm1(tests * np.log1p(-min(2.0 * stats.norm.sf(largest), 1.0 - 1e-16))))
     effect = np.where(usable, np.abs(first) / np.maximum(second, 1e-300), 0.0)
-    order = np.argsort(-np.abs(z))[:WORST]
+    order = np.argsort(-np.abs(z))[:SHOWN]
     left_out = len(z) - int(usable.sum())
     worst = int(order[0])
     return Line(
@@ -48,8 +45,8 @@ def stein_line(view: View) -> Line:
         statistic=largest,
         measure=f"largest |z| of {tests:,}",
         null=f"normal, Sidak over {tests:,}" + (f"; {left_out} too heavy-tailed to test" if left_out else ""),
-        p_value=min(max(p_value, 0.0), 1.0),
-        grave=bool(effect[order][np.abs(z[order]) > 0.5 * largest].max(initial=0.0) > GRAVE),
+        p_value=sidak(largest, tests),
+        grave=bool(effect[order][np.abs(z[order]) > 0.5 * largest].max(initial=0.0) > LIMITS.grave_effect),
         found=f"Farthest off: {names[worst]}, by about {effect[worst]:.2f} sd (z = {z[worst]:+.1f}).",
         advice="Look at that coordinate's marginal before and after refinement; train longer or refine.",
         details={
@@ -61,10 +58,14 @@ def stein_line(view: View) -> Line:
     )
 
 
+def _soft(u: np.ndarray) -> np.ndarray:
+    return LIMITS.soft * np.tanh(u / LIMITS.soft)
+
+
 def _hermite(u: np.ndarray, s: np.ndarray, k: int) -> Float[np.ndarray, "n dim"]:
     """Return `He_k(v) s + k He_(k-1)(v) v'`: the Stein operator of the k-th function, per coordinate."""
-    v = SOFT * np.tanh(u / SOFT)
-    slope = 1.0 - (v / SOFT) ** 2
+    v = _soft(u)
+    slope = 1.0 - (v / LIMITS.soft) ** 2
     polynomials = (np.ones_like(v), v, v**2 - 1.0, v**3 - 3.0 * v)
     return polynomials[k] * s + (k * polynomials[k - 1] * slope if k else 0.0)
 
@@ -75,7 +76,7 @@ def _moments(values: np.ndarray) -> np.ndarray:
 
 def _pair_moments(u: np.ndarray, s: np.ndarray) -> list[np.ndarray]:
     """Return the moments of `v_j s_i` for every pair, as products of matrices."""
-    v = SOFT * np.tanh(u / SOFT)
+    v = _soft(u)
     return [(v**k).T @ (s**k) / len(v) for k in range(1, 5)]
 
 

@@ -12,13 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-
-ACCEPTANCE = 0.57
-SPREAD = 1.5
-"""Steps are log-uniform below the longest, so that narrow places are entered too."""
-
-GAIN = 0.5
-"""How fast the pilot's step follows its acceptance; the chains that count have none."""
+from pushforward.trust.settings import LIMITS
 
 
 class Walked(NamedTuple):
@@ -46,7 +40,7 @@ def short_chains(
     key_pilot, key_walk = jax.random.split(key)
     start = jnp.asarray(np.log(1.5 * u.shape[1] ** (-1 / 6)), u.dtype)
     # As many steps and, where there are as many draws, chains as later: then one program serves both.
-    _, _, _, log_step = _walk(key_pilot, target, pilot, start, jnp.asarray(GAIN, u.dtype), num_steps)
+    _, _, _, log_step = _walk(key_pilot, target, pilot, start, jnp.asarray(LIMITS.gain, u.dtype), num_steps)
     end, value, acceptance, _ = _walk(key_walk, target, u, log_step, jnp.zeros((), u.dtype), num_steps)
     return Walked(end, value, float(acceptance), float(log_step))
 
@@ -76,7 +70,7 @@ def _walk(
     def body(carry, key_one):
         x, value, slope, log_step = carry
         key_noise, key_step, key_accept = jax.random.split(key_one, 3)
-        step = jnp.exp(log_step - SPREAD * jax.random.uniform(key_step, (n, 1), x.dtype))
+        step = jnp.exp(log_step - LIMITS.step_spread * jax.random.uniform(key_step, (n, 1), x.dtype))
         noise = jax.random.normal(key_noise, (n, dim), x.dtype)
         forth = drift(slope, step)
         new = x + step * (forth + noise)
@@ -86,7 +80,8 @@ def _walk(
         yes = jnp.log(jax.random.uniform(key_accept, (n,), x.dtype)) < log_ratio
         x, slope = (jnp.where(yes[:, None], a, b) for a, b in ((new, x), (new_slope, slope)))
         rate = jnp.mean(yes)
-        return (x, jnp.where(yes, new_value, value), slope, log_step + gain * (rate - ACCEPTANCE)), rate
+        log_step = log_step + gain * (rate - LIMITS.acceptance)
+        return (x, jnp.where(yes, new_value, value), slope, log_step), rate
 
     carry = (u, *value_and_slope(u), log_step)
     (u, value, _, log_step), rates = jax.lax.scan(body, carry, jax.random.split(key, num_steps))

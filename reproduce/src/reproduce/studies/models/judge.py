@@ -11,8 +11,7 @@ import numpy as np
 from pushforward.base import NamedTarget
 from pushforward.sampler import Sampler
 from pushforward.trust import check
-from pushforward.trust.line import BAD, CAUTION
-from pushforward.trust.verdict import VERDICTS
+from pushforward.trust.line import BAD, CAUTION, VERDICTS
 from reproduce.records import Record
 from reproduce.studies.fitting import fit_to_the_end
 from reproduce.studies.models.cases import CASES

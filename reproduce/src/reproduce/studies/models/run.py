@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pushforward._cache import let_programs_go
-from pushforward.trust.verdict import VERDICTS
+from pushforward.trust.line import VERDICTS
 from reproduce import records
 from reproduce.records import Header, Record
 from reproduce.studies.models.cases import REFERENCE

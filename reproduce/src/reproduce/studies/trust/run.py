@@ -9,8 +9,7 @@ import jax
 import numpy as np
 
 from pushforward.trust import Census, Report, check
-from pushforward.trust.line import BAD, CAUTION
-from pushforward.trust.verdict import TRUST
+from pushforward.trust.line import BAD, CAUTION, TRUST
 from reproduce import records
 from reproduce.records import Header, Record
 from reproduce.studies.resuming import begin

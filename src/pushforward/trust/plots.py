@@ -1,55 +1,33 @@
-"""A report as part of a page: a table of the lines and three plots, with nothing to fetch."""
+"""Three kinds of plots of draws before and after the short chains, as PNG inside HTML: nothing to fetch."""
 
 import base64
-import html
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from pushforward.trust.terminal import MEANINGS, p_words, summary
+from jaxtyping import Float
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from pushforward.trust.report import Pictures, Report
-
-COLUMNS = ("line", "verdict", "statistic", "p", "what was found", "its null", "what to do")
 BEFORE, AFTER = "#0072b2", "#d55e00"
 MAX_PANELS = 6
-SHOWN = 2000
 
 
-def fragment(report: "Report") -> str:
-    """Return the report as HTML that a page can take in."""
-    head = "".join(f"<th scope='col'>{title}</th>" for title in COLUMNS)
-    rows = "".join(
-        f"<tr><th scope='row'>{html.escape(line.title)}</th>"
-        + "".join(
-            f"<td>{html.escape(cell)}</td>"
-            for cell in (
-                level,
-                f"{line.statistic:.3g} ({line.measure})",
-                p_words(line),
-                line.found,
-                line.null,
-                line.advice,
-            )
-        )
-        + "</tr>"
-        for line, level in zip(report.lines, report.levels, strict=True)
-    )
-    pictures = "" if report.pictures is None else _figure(report.pictures)
-    return (
-        f"<section><h3>Check of {html.escape(report.target)}: {report.verdict}</h3>"
-        f"<p>{html.escape(MEANINGS[report.verdict].capitalize())}. {html.escape(summary(report))}.</p>"
-        f"<div class='scroll' tabindex='0'><table class='words'><thead><tr>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>{pictures}</section>"
-    )
+@dataclass(frozen=True)
+class Pictures:
+    """Draws before and after the short chains, with their energies: what the plots are made of."""
+
+    before: Float[np.ndarray, "n dim"]
+    after: Float[np.ndarray, "n dim"]
+    energy_before: Float[np.ndarray, " n"]
+    energy_after: Float[np.ndarray, " n"]
 
 
-def _figure(pictures: "Pictures") -> str:
+def figure(pictures: Pictures) -> str:
+    """Return the plots as a part of a page."""
     data = base64.b64encode(plot(pictures)).decode("ascii")
     words = "Marginals, energies and pairs of the draws (blue), and after the short chains (red)."
     return (
@@ -71,7 +49,7 @@ def plotting() -> "tuple[type[Figure], type[FigureCanvasAgg]]":
     return Figure, FigureCanvasAgg
 
 
-def plot(pictures: "Pictures") -> bytes:
+def plot(pictures: Pictures) -> bytes:
     """Return a picture of marginals, energies and pairs before and after, as PNG."""
     make_figure, make_canvas = plotting()
     before, after = pictures.before, pictures.after
@@ -86,7 +64,7 @@ def plot(pictures: "Pictures") -> bytes:
     if dim > 1:
         axis = next(axes)
         for points, colour in ((before, BEFORE), (after, AFTER)):
-            axis.plot(*points[:SHOWN, :2].T, ".", ms=1.5, alpha=0.4, color=colour)
+            axis.plot(*points[:, :2].T, ".", ms=1.5, alpha=0.4, color=colour)
         low, high = np.quantile(np.vstack([before, after])[:, :2], [0.002, 0.998], axis=0)
         axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), title="x[0], x[1]")
     for axis in axes:

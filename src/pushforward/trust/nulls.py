@@ -1,4 +1,4 @@
-"""A test of paired differences by flipping signs: exact where first and last may change places."""
+"""Laws of a statistic for exact draws that several lines share."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy import stats
+
+
+def sidak(z: float, tests: int) -> float:
+    """Return the p-value of the largest `|z|` of so many normal statistics."""
+    # log1p and expm1 keep the digits of p-values far below the rounding of 1 - p.
+    log_right = tests * np.log1p(-min(2.0 * stats.norm.sf(z), 1.0 - 1e-16))
+    return float(np.clip(-np.expm1(log_right), 0.0, 1.0))
+
+
+class Largest(NamedTuple):
+    """The largest of several statistics, each in standard deviations of its copies."""
+
+    ratios: Float[np.ndarray, " k"]
+    value: float
+    p_value: float
+
+
+def largest_of(found: Float[np.ndarray, " k"], copies: Float[np.ndarray, "k b"]) -> Largest:
+    """Hold the largest statistic against the largest of each copy, which costs nothing for trying several."""
+    spread = copies.std(axis=1) + 1e-300
+    ratios, under_null = found / spread, (copies / spread[:, None]).max(axis=0)
+    p_value = (1.0 + np.sum(under_null >= ratios.max())) / (1.0 + len(under_null))
+    return Largest(ratios, float(ratios.max()), float(p_value))
 
 
 class Flipped(NamedTuple):
