@@ -11,6 +11,7 @@ REPRODUCE = {
     COMMANDS: ("demo", "study", "report"),
     SAMPLERS: ("mnist", "mnist-fisher"),
     TARGETS: (
+        *("donut", "published_funnel", "student_t", "student_t_mixture"),
         *("double_well", "many_well", "phi4", "dw4", "lj13"),
         *("rezende1", "rezende2", "rezende3", "rezende4"),
     ),

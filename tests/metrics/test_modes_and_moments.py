@@ -15,6 +15,7 @@ from pushforward.metrics import (
     mode_weights,
     sd_ratio,
 )
+from reproduce.targets import donut
 
 KEY = jax.random.key(0)
 CENTRES = jnp.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
@@ -47,9 +48,9 @@ def test_emc_runs_from_none_to_all():
 
 
 def test_targets_without_modes_are_refused():
-    draws = targets.donut().sample(KEY, 10)
+    draws = donut().sample(KEY, 10)
     with pytest.raises(TypeError, match=r"must know its modes.*Donut does not"):
-        mode_weight_error(draws, targets.donut())
+        mode_weight_error(draws, donut())
 
 
 @pytest.mark.parametrize("make", [targets.gaussian, targets.rosenbrock, targets.squiggle])

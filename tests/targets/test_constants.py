@@ -8,8 +8,16 @@ import scipy.integrate
 import scipy.stats
 
 from pushforward import targets
-from pushforward.targets.grid import GridLaw
-from reproduce.targets import double_well, many_well, phi4, rezende4
+from reproduce.targets import (
+    GridLaw,
+    StudentT,
+    StudentTMixture,
+    double_well,
+    many_well,
+    phi4,
+    rezende4,
+    student_t,
+)
 
 PLANE = ["banana", "donut", "double_well", "gaussian", "mog2", "rosenbrock", "squiggle"]
 PLANE += [f"rezende{k}" for k in (1, 2, 3, 4)]
@@ -97,7 +105,7 @@ def test_paper_formulas():
     mog2 = np.log(np.exp(-(2.7**2 + 3.3**2)) + np.exp(-(1.3**2 + 0.7**2))) - np.log(2 * np.pi)
     assert float(targets.mog2().log_density(x)) == pytest.approx(mog2, rel=1e-5)
     ring = -((np.hypot(0.7, 1.3) - 2.5) ** 2) / 0.5
-    assert float(targets.donut().log_density(x)) == pytest.approx(ring, rel=1e-5)
+    assert float(targets.get("donut").log_density(x)) == pytest.approx(ring, rel=1e-5)
     u = np.array([-0.7, 1.3 - (0.7**2 + 1)]) - [0, 1]
     bent = -0.5 * u @ np.linalg.inv([[1, 0.5], [0.5, 1]]) @ u
     assert float(targets.rosenbrock().log_density(x)) == pytest.approx(bent, rel=1e-5)
@@ -132,7 +140,7 @@ def test_grid_law_matches_the_radius_of_the_donut():
         part -= t * (law.pdf((r - ring) / t) - law.pdf(ring / t))
         return part / (ring * law.cdf(ring / t) + t * law.pdf(ring / t))
 
-    law = targets.donut().law
+    law = targets.get("donut").law
     np.testing.assert_allclose(law.cdf, closed(np.asarray(law.nodes, float)), atol=3e-7)
     r = np.asarray(law.sample(jax.random.key(1), 400_000), float)
     assert scipy.stats.kstest(closed(r), "uniform", method="asymp").pvalue > 1e-6
@@ -160,8 +168,8 @@ def test_phi4_by_loops():
 
 @pytest.mark.parametrize("df", [0.5, 1.0, 2.0, 2.5])
 def test_moments_that_do_not_exist_are_none(df):
-    mixture = targets.StudentTMixture(df, [1, 3], [[0.0, 1.0], [4.0, 1.0]], scale=2.0)
-    product = targets.StudentT(df, loc=[1.0, 2.0], scale=[2.0, 3.0], dim=2)
+    mixture = StudentTMixture(df, [1, 3], [[0.0, 1.0], [4.0, 1.0]], scale=2.0)
+    product = StudentT(df, loc=[1.0, 2.0], scale=[2.0, 3.0], dim=2)
     for target in [mixture, product]:
         assert (target.mean is None) == (df <= 1)
         assert (target.covariance is None) == (df <= 2)
@@ -181,5 +189,5 @@ def test_correlated_gaussian_has_its_condition_number():
 
 def test_other_dimensions():
     assert targets.gaussian(5).dim == targets.gmm40(5).dim == targets.funnel_nd(5).dim == 5
-    assert targets.student_t(3.0, dim=4).dim == 4
+    assert student_t(3.0, dim=4).dim == 4
     np.testing.assert_array_equal(targets.gaussian(3).covariance, np.eye(3))

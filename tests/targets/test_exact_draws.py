@@ -103,7 +103,7 @@ def test_student_t_marginal(draws):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_student_t_mixture_marginals(axis, draws):
-    means = np.asarray(targets.student_t_mixture().means)[:, axis]
+    means = np.asarray(targets.get("student_t_mixture").means)[:, axis]
     x = draws("student_t_mixture")[:, axis]
     assert uniform_p_value(scipy.stats.t(2, loc=means).cdf(x[:, None]).mean(1)) > 1e-6
     assert uniform_p_value(scipy.stats.t(2, loc=means).cdf(1.1 * x[:, None]).mean(1)) < 1e-6

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pushforward import targets
+from reproduce.targets import published_funnel
 
 
 @pytest.fixture
@@ -28,14 +29,14 @@ def documented_potential(x):
 
 
 def test_value_is_the_right_one(points):
-    right, published = targets.funnel(), targets.published_funnel()
+    right, published = targets.funnel(), published_funnel()
     values = jax.vmap(published.log_density)(points)
     np.testing.assert_array_equal(values, jax.vmap(right.log_density)(points))
     np.testing.assert_array_equal(published.sample(jax.random.key(1), 5), right.sample(jax.random.key(1), 5))
 
 
 def test_score_is_the_documented_wrong_one(points):
-    right, published = targets.funnel(), targets.published_funnel()
+    right, published = targets.funnel(), published_funnel()
     scores = jax.jit(jax.vmap(published.score))(points)
     np.testing.assert_allclose(scores, jax.vmap(documented_score)(points), rtol=1e-10)
     np.testing.assert_allclose(scores, jax.vmap(jax.grad(documented_potential))(points), rtol=1e-10)
@@ -47,7 +48,7 @@ def test_score_is_the_documented_wrong_one(points):
 
 
 def test_forward_mode_sees_it_too(points):
-    published = targets.published_funnel()
+    published = published_funnel()
     move = jnp.array([0.3, -0.7])
     _, slope = jax.jvp(published.log_density, (points[0],), (move,))
     np.testing.assert_allclose(slope, documented_score(points[0]) @ move, rtol=1e-10)
@@ -55,7 +56,7 @@ def test_forward_mode_sees_it_too(points):
 
 @pytest.mark.parametrize("jacobian", [jax.jacfwd, jax.jacrev])
 def test_derivatives_of_the_score(points, jacobian):
-    published = targets.published_funnel()
+    published = published_funnel()
 
     def derivatives(score):
         both = jax.jit(jax.vmap(lambda x: (jacobian(score)(x), jax.jacfwd(jacobian(score))(x))))

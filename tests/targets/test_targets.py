@@ -93,7 +93,7 @@ def test_third_derivatives_are_finite(name):
 
 
 def test_ring_has_no_slope_at_its_centre():
-    ring = targets.donut()
+    ring = targets.get("donut")
     np.testing.assert_array_equal(ring.score(jnp.zeros(2)), 0.0)
     np.testing.assert_array_equal(jax.jit(jax.hessian(ring.log_density))(jnp.zeros(2)), 0.0)
     np.testing.assert_allclose(ring.log_density(jnp.zeros(2)), -12.5)

@@ -126,7 +126,7 @@ def fit(
 
       pushforward fit rosenbrock
 
-      pushforward fit donut --method fisher --steps 5000 --out runs/donut-fisher
+      pushforward fit squiggle --method fisher --steps 5000 --out runs/squiggle-fisher
 
       pushforward fit my_model.py:log_density --dim 12 --set width=128 --seed 3
 

@@ -7,11 +7,9 @@ import jax
 from pushforward import extensions
 from pushforward.base import Target
 from pushforward.checks import check_choice
-from pushforward.targets.funnels import funnel, funnel_nd, published_funnel
+from pushforward.targets.funnels import funnel, funnel_nd
 from pushforward.targets.gaussians import Gaussian, correlated_gaussian, gaussian
-from pushforward.targets.heavy_tails import student_t, student_t_mixture
 from pushforward.targets.mixture import gmm40, mog2
-from pushforward.targets.ring import donut
 from pushforward.targets.warped import banana, rosenbrock, squiggle
 
 Build = Callable[[], Target]
@@ -23,21 +21,15 @@ def _correlated_gaussian(dim: int = 10) -> Gaussian:
 
 
 _OURS: dict[str, Build] = {
-    # The paper's six, and the fifth as its runs saw it.
     "gaussian": gaussian,
     "mog2": mog2,
     "rosenbrock": rosenbrock,
-    "donut": donut,
     "funnel": funnel,
     "squiggle": squiggle,
-    "published_funnel": published_funnel,
-    # Those of its older table and its precursor.
     "banana": banana,
-    "student_t": student_t,
-    # Harder: more modes, heavier tails, more dimensions.
+    # Harder: more modes, more dimensions.
     "correlated_gaussian": _correlated_gaussian,
     "gmm40": gmm40,
-    "student_t_mixture": student_t_mixture,
     "funnel_nd": funnel_nd,
 }
 

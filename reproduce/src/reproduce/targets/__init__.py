@@ -2,6 +2,11 @@
 
 from reproduce.targets.family import RandomTarget as RandomTarget
 from reproduce.targets.family import random_target as random_target
+from reproduce.targets.grid import GridLaw as GridLaw
+from reproduce.targets.heavy_tails import StudentT as StudentT
+from reproduce.targets.heavy_tails import StudentTMixture as StudentTMixture
+from reproduce.targets.heavy_tails import student_t as student_t
+from reproduce.targets.heavy_tails import student_t_mixture as student_t_mixture
 from reproduce.targets.image_energy import ImageEnergy as ImageEnergy
 from reproduce.targets.lattice import Phi4 as Phi4
 from reproduce.targets.lattice import phi4 as phi4
@@ -14,12 +19,16 @@ from reproduce.targets.particles import DoubleWellParticles as DoubleWellParticl
 from reproduce.targets.particles import LennardJones as LennardJones
 from reproduce.targets.particles import dw4 as dw4
 from reproduce.targets.particles import lj13 as lj13
+from reproduce.targets.published_funnel import PublishedFunnel as PublishedFunnel
+from reproduce.targets.published_funnel import published_funnel as published_funnel
 from reproduce.targets.rezende import Ribbon as Ribbon
 from reproduce.targets.rezende import SplitRing as SplitRing
 from reproduce.targets.rezende import rezende1 as rezende1
 from reproduce.targets.rezende import rezende2 as rezende2
 from reproduce.targets.rezende import rezende3 as rezende3
 from reproduce.targets.rezende import rezende4 as rezende4
+from reproduce.targets.ring import Donut as Donut
+from reproduce.targets.ring import donut as donut
 from reproduce.targets.tables import NormalLogistic as NormalLogistic
 from reproduce.targets.tables import breast_cancer as breast_cancer
 from reproduce.targets.tables import breast_cancer_hierarchical as breast_cancer_hierarchical

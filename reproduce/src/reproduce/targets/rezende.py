@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
 from pushforward.base import ExactTarget, Window
-from pushforward.targets.ring import Donut
-from pushforward.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw
+from reproduce.targets.ring import Donut
 
 
 class SplitRing(ExactTarget):

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_count
-from pushforward.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw
 
 
 class ManyWell(ExactTarget):

@@ -19,6 +19,7 @@ from reproduce.targets import (
     many_well,
     phi4,
     random_target,
+    student_t_mixture,
 )
 
 EXACT, NUTS, TEMPERING = "exact draws", "long NUTS", "replica exchange"
@@ -50,7 +51,7 @@ CASES: dict[str, Case] = {
     "breast_cancer_quadratic": Case(breast_cancer_quadratic, ("moments",), NUTS),
     "breast_cancer_hierarchical": Case(breast_cancer_hierarchical, ("moments",), NUTS),
     "digits_3_8": Case(digits_3_8, ("moments",), NUTS),
-    "student_t_mixture": Case(targets.student_t_mixture, ("modes",), start_scale=6.0),
+    "student_t_mixture": Case(student_t_mixture, ("modes",), start_scale=6.0),
     "phi4": Case(phi4, ("moments",), TEMPERING),
     "dw4": Case(dw4, ("particles",), TEMPERING, start_scale=2.0),
     "lj13": Case(lj13, ("particles",), TEMPERING, start_scale=2.0),

@@ -10,7 +10,6 @@ from pushforward.targets import (
     Gaussian,
     Mixture,
     correlated_gaussian,
-    donut,
     funnel,
     funnel_nd,
     gaussian,
@@ -18,8 +17,8 @@ from pushforward.targets import (
     mog2,
     rosenbrock,
     squiggle,
-    student_t,
 )
+from reproduce.targets import donut, student_t
 
 
 def modes(dim: int, weights: tuple[float, ...], name: str) -> Mixture:

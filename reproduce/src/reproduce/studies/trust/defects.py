@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget
-from pushforward.targets import Mixture, StudentT
+from pushforward.targets import Mixture
+from reproduce.targets import StudentT
 
 Draw = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
 

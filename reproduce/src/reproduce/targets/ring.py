@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_positive
-from pushforward.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw
 
 
 def radius(x: Float[Array, " dim"]) -> Float[Array, ""]:

@@ -1,0 +1,66 @@
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, Key
+
+from pushforward.base import ExactTarget, Window
+from pushforward.targets.funnels import Funnel, funnel
+
+
+class PublishedFunnel(ExactTarget):
+    """The funnel as the published runs seem to have seen it: the right density, a wrong score.
+
+    The public code that the paper's targets come from differentiates the prior of `y` by its
+    *scale* in place of `y`: its score has `(y - m)^2 / s^3 - 1 / s` where `-(y - m) / s^2` belongs.
+    Runs with that score meet the paper's figures for its baselines, runs with the right one miss
+    them. Here `log_density` has the right value, as an accept step sees it, and every derivative
+    of it belongs to the wrong score, as Langevin steps, HMC and KSD see it.
+
+    The wrong score is that of an improper density, which escapes to `y = +infinity`, so no sampler
+    of it exists: `sample` draws from the right funnel, which is how the paper's floor is made.
+    """
+
+    funnel: Funnel
+    mean: Float[Array, " dim"] | None
+    covariance: Float[Array, "dim dim"] | None
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    window: Window | None = eqx.field(static=True)
+
+    def __init__(self, funnel: Funnel, *, name: str = "published_funnel"):
+        """Spoil the score of `funnel`."""
+        self.funnel, self.name = funnel, name
+        self.mean, self.covariance = funnel.mean, funnel.covariance
+        self.dim, self.window = funnel.dim, funnel.window
+
+    @property
+    def log_z(self) -> Float[Array, ""]:
+        """The log of the integral of `exp(log_density)`: the right funnel's."""
+        return self.funnel.log_z
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the right log density; its gradient is the wrong score."""
+        return _published_log_density(self.funnel, x)
+
+    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n dim"]:
+        """Draw from the right funnel."""
+        return self.funnel.sample(key, num_samples)
+
+
+@jax.custom_jvp
+def _published_log_density(funnel: Funnel, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return funnel.log_density(x)
+
+
+@_published_log_density.defjvp
+def _published_jvp(primals, tangents):
+    (funnel, x), (_, x_dot) = primals, tangents
+    offset, s = x[funnel.neck] - funnel.neck_mean, funnel.neck_scale
+    # Written as a change to the right score, so that it can itself be differentiated.
+    change = offset**2 / s**3 - 1 / s + offset / s**2
+    score = jax.grad(funnel.log_density)(x).at[funnel.neck].add(change)
+    return _published_log_density(funnel, x), score @ x_dot
+
+
+def published_funnel() -> PublishedFunnel:
+    """Return the paper's funnel with the score its figures speak for, which is wrong."""
+    return PublishedFunnel(funnel())
