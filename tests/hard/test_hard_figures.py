@@ -7,7 +7,7 @@ import pytest
 
 from pushforward import targets
 from reproduce.studies.hard.figures import Pool, asked, distance, shares, units_of
-from reproduce.targets import dw4, many_well, random_target
+from reproduce.targets import dw4, many_well, random_target, student_t_mixture
 
 KEY = jax.random.key(0)
 N = 20_000
@@ -41,7 +41,7 @@ def test_emc_is_one_for_even_shares():
 
 
 def test_shares_of_a_student_mixture():
-    target = targets.student_t_mixture()
+    target = student_t_mixture()
     np.testing.assert_allclose(shares(target.sample(KEY, N), target), target.weights, atol=0.018)
 
 

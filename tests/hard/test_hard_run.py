@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import pushforward
 from pushforward import targets
 from pushforward.cli import app
 from reproduce.records import read
@@ -10,7 +11,7 @@ from reproduce.report.write import write_report
 from reproduce.studies import hard
 from reproduce.studies.hard.cases import CASES, NAMES, case
 from reproduce.studies.hard.judge import Judge
-from reproduce.studies.hard.reference import _nuts, reference_draws, reference_row
+from reproduce.studies.hard.reference import long_nuts, reference_draws, reference_name, reference_row
 from reproduce.studies.hard.rivals import nuts_row
 from reproduce.studies.hard.rows import rows
 from reproduce.studies.hard.work import default_row
@@ -56,18 +57,16 @@ def test_it_becomes_a_report(hard_folder, tmp_path):
         assert words in text
 
 
-def test_a_floor_of_trusted_draws_tells_of_chains_that_disagree(tmp_path, monkeypatch):
+def test_a_floor_of_trusted_draws_tells_of_chains_that_disagree(tmp_path):
     """Draws of one pool held against themselves would score nothing, however wrong half of the chains is."""
     rng = np.random.default_rng(0)
     corners = 2.0 * np.array([[1, 1], [1, -1], [-1, -1], [-1, 1.0]])
     pool = corners + rng.normal(0, 0.1, (256, 4, 2))
     pool[1::2] *= 1.5
-    monkeypatch.setattr(
-        "reproduce.studies.hard.judge.reference_draws",
-        lambda *a: {"draws": pool.reshape(-1, 8).astype(np.float32)},
-    )
-    settings = hard.PRESETS["smoke"]
-    judge = Judge("dw4", settings, Store(tmp_path, "hard"))
+    settings, store = hard.PRESETS["smoke"], Store(tmp_path, "hard")
+    name = reference_name("dw4", settings)
+    store.keep_arrays(name, {"draws": pool.reshape(-1, 8).astype(np.float32)})
+    judge = Judge("dw4", settings, store)
     found = judge.scores(Row("default", "dw4", 0), lambda key, n: judge.truth.sample(key, n), 128)
     by_name = {r.metric: r for r in found}
     assert by_name["sliced_w2"].floor > 1.0
@@ -78,8 +77,8 @@ def test_a_floor_of_trusted_draws_tells_of_chains_that_disagree(tmp_path, monkey
 def test_long_nuts_is_thinned():
     settings = hard.PRESETS["smoke"].replace(reference_n=256, reference_nuts_thin=3)
     target = targets.gaussian()
-    thinned = _nuts(target, case("breast_cancer"), settings)
-    dense = _nuts(target, case("breast_cancer"), settings.replace(reference_n=768, reference_nuts_thin=1))
+    thinned = long_nuts(target, case("breast_cancer"), settings)
+    dense = long_nuts(target, case("breast_cancer"), settings.replace(reference_n=768, reference_nuts_thin=1))
     assert thinned.shape == (64, 4, 2)
     np.testing.assert_array_equal(thinned, dense[2::3])
 
@@ -91,7 +90,7 @@ def test_rivals_without_the_fit_they_are_timed_by_are_refused(tmp_path):
         nuts_row(Row("nuts", "gmm40", 0), judge, Store(tmp_path, "hard"), lambda words: None)
 
 
-def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path, monkeypatch):
+def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path):
     settings, store = hard.PRESETS["smoke"], Store(tmp_path, "hard")
     found = {r.metric: r.value for r in reference_row(Row("reference", "dw4", 0), settings, store)}
     assert found["ess"] > 0
@@ -99,11 +98,14 @@ def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path, monkeypa
     draws = reference_draws("dw4", settings, store)["draws"]
     assert draws.shape == (settings.reference_n, 8)
     assert np.isfinite(draws).all()
-    # Another call reads them: nothing is run.
-    monkeypatch.setattr("reproduce.studies.hard.reference._tempering", None)
-    np.testing.assert_array_equal(reference_draws("dw4", settings, store)["draws"], draws)
-    with pytest.raises(TypeError):
-        reference_draws("dw4", settings.replace(reference_thin=2), store)
+    # Another call reads them, so that it takes what was written down there; other settings do not.
+    name = reference_name("dw4", settings)
+    store.keep_arrays(name, {**store.arrays(name), "seconds": np.array(123.0)})
+    again = reference_draws("dw4", settings, store)
+    assert again["seconds"] == 123.0
+    np.testing.assert_array_equal(again["draws"], draws)
+    assert reference_name("dw4", settings.replace(reference_thin=2)) != name
+    assert store.arrays(reference_name("dw4", settings.replace(reference_thin=2))) is None
     judge = Judge("dw4", settings, store)
     scores = {
         r.metric: r
@@ -117,7 +119,7 @@ def test_a_crash_is_a_record(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr("reproduce.studies.hard.work.fit_to_the_end", broken)
+    monkeypatch.setattr(pushforward, "fit", broken)
     judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard"))
     said = []
     found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path, "hard"), said.append)

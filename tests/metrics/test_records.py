@@ -1,6 +1,9 @@
 import ast
+import datetime
 import json
 import math
+import platform
+import re
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -8,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reproduce import records
+from pushforward import methods
+from reproduce import origin, records
 from reproduce.records import Header, Record
 
 HEADER = Header("two_d", "cpu", 7, "pushforward study two-d", {"jax": "0.10.2"}, 2)
@@ -25,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_fields_are_those_of_the_design():
     names = ["study", "preset", "method", "target", "metric", "value", "spread"]
-    names += ["n", "repeats", "seed", "floor"]
+    names += ["n", "repeats", "seed", "floor", "recipe"]
     assert [field.name for field in fields(Record)] == names
     assert list(json.loads(json.dumps(RECORD.as_json()))) == names
     assert HEADER.as_json()["kind"] == "header"
@@ -144,14 +148,40 @@ def test_appending_to_a_torn_line_is_refused(path):
 def test_header_of_this_machine():
     header = Header.of_this_machine("two_d", "smoke", 0, "pytest")
     assert header.cores >= 1
-    assert {"jax", "numpy", "equinox"} <= header.versions.keys()
+    assert {"pushforward", "jax", "numpy", "equinox"} <= header.versions.keys()
+    assert header.recipe == methods.METHODS["default"].recipe.digest()
+    assert header.date == datetime.datetime.now(datetime.UTC).date().isoformat()
+    assert header.host == f"{platform.system()} {platform.machine()}"
+    assert header.commit is None or re.fullmatch(r"[0-9a-f]{12}\+?", header.commit)
+    fast = methods.KL(num_steps=3).recipe
+    assert Header.of_this_machine("two_d", "smoke", 0, "pytest", fast).recipe == fast.digest()
 
 
-def test_the_module_stands_on_the_standard_library_alone():
-    tree = ast.parse(Path(records.__file__).read_text())
+def test_files_of_version_0_1_are_read(path):
+    """They know neither of recipes nor of commits."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        for name in ("recipe", "date", "commit", "host"):
+            line.pop(name, None)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert records.read(path) == (HEADER, [RECORD])
+
+
+def test_figures_of_a_fit_name_its_recipe(path):
+    recipe = methods.KL(num_steps=3).recipe
+    records.append(path, records.of_recipe(recipe, [RECORD]))
+    assert records.read(path)[1][-1] == replace(RECORD, recipe=recipe.digest())
+    with pytest.raises(ValueError, match="`recipe` must be a name"):
+        replace(RECORD, recipe=3)
+
+
+@pytest.mark.parametrize("module", [records, origin], ids=["records", "origin"])
+def test_the_module_stands_on_the_standard_library_alone(module):
+    tree = ast.parse(Path(module.__file__).read_text())
     names = {
-        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+        node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    assert names <= sys.stdlib_module_names | {"pushforward"}  # of which files, and the error for bad ones
+    } - {"reproduce.origin"}
+    # Of `pushforward`: files, the error for bad ones, and, for a header alone, the recipe.
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names | {"pushforward"}

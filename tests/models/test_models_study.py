@@ -1,7 +1,6 @@
 """The study of models that users bring: its cases, its arithmetic, how it resumes and how it is told."""
 
 import json
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -9,19 +8,22 @@ import numpy as np
 import pytest
 import scipy.signal
 
+import pushforward
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import MLP
 from pushforward.sampler import Sampler
+from pushforward.trust import check
+from pushforward.trust.line import BAD, CAUTION, VERDICTS
 from reproduce.records import Header, Record, read, write
 from reproduce.report import write_report
 from reproduce.studies import models
-from reproduce.studies.models import judge, reference
 from reproduce.studies.models.cases import CASES
 from reproduce.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
-from reproduce.studies.models.reference import COST, DIVERGENT, Truth
+from reproduce.studies.models.reference import COST, DIVERGENT, Truth, chains_name, truth_of
 from reproduce.studies.models.rows import rows
 from reproduce.studies.row import Row, finished
+from reproduce.studies.store import Store
 
 NAME = "eight_schools_non_centred"
 DIMS = {
@@ -35,21 +37,14 @@ ABOUT = {
 }
 
 
-def fake_fit(key, target, *, steps):
+def stand_in(target):
     """The standard normal as a sampler of anything."""
     net = MLP((jnp.eye(target.dim),), (jnp.zeros(target.dim),), "silu", skip=False)
     frame = Frame.identity(target.dim)
-    return SimpleNamespace(
-        sampler=Sampler(Normal(target.dim), net, frame, json.dumps(ABOUT), target.parameters)
-    )
+    return Sampler(Normal(target.dim), net, frame, json.dumps(ABOUT), target.parameters)
 
 
-def fake_check(key, sampler, target, *, settings):
-    lines = (SimpleNamespace(name="stein"), SimpleNamespace(name="ksd"))
-    return SimpleNamespace(lines=lines, levels=["caution", "ok"], verdict="caution", seconds=1.5)
-
-
-def fake_chains(model, given, settings):
+def made_chains():
     """What NUTS would have found, were the truth a standard normal but for a `mu` of mean 1 and sd 2."""
     rng = np.random.default_rng(0)
     mu, log_tau = 1.0 + 2.0 * rng.normal(size=(2, 5000)), rng.normal(size=(2, 5000))
@@ -59,12 +54,19 @@ def fake_chains(model, given, settings):
     return {**found, COST: np.array(3.0), DIVERGENT: np.array(7)}
 
 
+SETTINGS = models.PRESETS["smoke"].replace(methods=("nuts", "plain", "numpyro"), num_draws=40_000)
+
+
 @pytest.fixture
-def faked(monkeypatch):
-    monkeypatch.setattr(judge, "fit_to_the_end", fake_fit)
-    monkeypatch.setattr(judge, "check", fake_check)
-    monkeypatch.setattr(reference, "_run", fake_chains)
-    return models.PRESETS["smoke"].replace(methods=("nuts", "plain", "numpyro"), num_draws=40_000)
+def begun(tmp_path):
+    """A folder of a run that was stopped: chains and samplers are kept, and no row is recorded."""
+    write(tmp_path / "models.jsonl", Header.of_this_machine("models", "smoke", 0, "pushforward study models"))
+    store = Store(tmp_path, "models")
+    store.keep_arrays(chains_name(NAME, SETTINGS), made_chains())
+    for front in ("plain", "numpyro"):
+        told = {"study_figures": {"train_seconds": 1.0, "train_processor_seconds": 1.0}}
+        store.keep(Row(front, NAME, 0), SETTINGS.how, stand_in(CASES[NAME].target(front)), told)
+    return tmp_path
 
 
 def test_every_case_is_a_target():
@@ -95,12 +97,12 @@ def test_rows_begin_with_the_references_and_are_unique():
     assert sum(row.method == "pymc" for row in found) == 1
 
 
-def test_errors_are_measured_in_the_truths_units_and_rows_are_recorded_once(faked, tmp_path):
+def test_errors_are_measured_in_the_truths_units_and_rows_are_recorded_once(begun):
     told = []
-    path = models.run(faked, tmp_path, observe=told.append)
+    path = models.run(SETTINGS, begun, observe=told.append)
     header, records = read(path)
     assert (header.study, header.preset) == ("models", "smoke")
-    assert finished(records) == set(rows(faked))
+    assert finished(records) == set(rows(SETTINGS))
     by_row: dict[Row, dict[str, Record]] = {}
     for r in records:
         by_row.setdefault(Row(r.method, r.target, r.seed or 0), {})[r.metric] = r
@@ -115,23 +117,32 @@ def test_errors_are_measured_in_the_truths_units_and_rows_are_recorded_once(fake
         assert ours["mean_error: z[3]"].value == pytest.approx(0.0, abs=0.05)
         assert ours["mean_error_max"].value >= abs(ours["mean_error: mu"].value)
         assert 0.005 < (ours["mean_error_max"].floor or 0.0) < 0.05
-        assert (ours["verdict"].value, ours["flagged: stein"].value, ours["flagged: ksd"].value) == (1, 1, 0)
+        # What the check says is recorded: its verdict by rank, and the lines it flags.
+        row, target = Row(front, NAME, 0), CASES[NAME].target(front)
+        report = check(row.key("check"), stand_in(target), target, settings=SETTINGS.check)
+        assert ours["verdict"].value == VERDICTS.index(report.verdict) > 0
+        flags = {line.name: level for line, level in zip(report.lines, report.levels, strict=True)}
+        assert {name: ours[f"flagged: {name}"].value for name in flags} == {
+            name: float(level in (CAUTION, BAD)) for name, level in flags.items()
+        }
+        assert 0 < sum(level in (CAUTION, BAD) for level in flags.values()) < len(flags)
+        assert ours["verdict"].recipe == SETTINGS.how.recipe.digest() == header.recipe
         # What a model derives is judged; a plain function derives nothing.
         assert ("mean_error: theta[0]" in ours) == (front == "numpyro")
     before = path.read_bytes()
-    models.run(faked, tmp_path, observe=told.append)
+    models.run(SETTINGS, begun, observe=told.append)
     assert told[-1] == "3 rows are recorded, 0 to go"
     assert path.read_bytes() == before
     with pytest.raises(ValueError, match="--fresh"):
-        models.run(models.PRESETS["cpu"], tmp_path)
+        models.run(models.PRESETS["cpu"], begun)
 
 
-def test_a_crash_is_a_record_and_a_torn_line_is_cut(faked, tmp_path, monkeypatch):
+def test_a_crash_is_a_record_and_a_torn_line_is_cut(tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr(judge, "fit_to_the_end", broken)
-    settings, said = faked.replace(methods=("plain",)), []
+    monkeypatch.setattr(pushforward, "fit", broken)
+    settings, said = SETTINGS.replace(methods=("plain",)), []
     path = models.run(settings, tmp_path, observe=said.append)
     whole = path.read_text()
     assert any("made to fail" in words for words in said)
@@ -148,7 +159,7 @@ def test_the_truth_knows_its_own_errors():
     noise = rng.normal(size=(4, 20_000)) * np.sqrt(1 - r**2)
     noise[:, 0] = rng.normal(size=4)
     chains = 3.0 + 2.0 * np.asarray(scipy.signal.lfilter([1.0], [1.0, -r], noise, axis=1))
-    found: Truth = reference._summary(chains)
+    found: Truth = truth_of(chains)
     n = chains.size
     assert found.mean_error == pytest.approx(np.sqrt((1 + r) / (1 - r) / n), rel=0.1)
     assert found.sd_error == pytest.approx(np.sqrt((1 + r**2) / (1 - r**2) / (2 * n)), rel=0.1)
@@ -157,7 +168,7 @@ def test_the_truth_knows_its_own_errors():
     assert found.ess > 0.25 * n
     assert found.rhat < 1.01
     stuck = chains + np.array([[0.0], [0.0], [0.0], [5.0]])
-    assert reference._summary(stuck).rhat > 1.1
+    assert truth_of(stuck).rhat > 1.1
 
 
 def test_the_report_says_what_was_met(tmp_path):

@@ -1,6 +1,5 @@
 import pytest
 
-from pushforward.training import teacher
 from reproduce.studies import two_d
 
 MAIN = (
@@ -11,10 +10,8 @@ MAIN = (
 
 @pytest.fixture(scope="session")
 def smoke_folder(tmp_path_factory):
-    """The smoke preset, run once; its teacher with fewer particles, since nothing here looks at quality."""
+    """The smoke preset, run once."""
     folder = tmp_path_factory.mktemp("results")
     settings = two_d.PRESETS["smoke"].replace(methods=MAIN)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher, "particles_for", lambda target: 1024)
-        two_d.run(settings, folder, command="pushforward study two-d --preset smoke")
+    two_d.run(settings, folder, command="pushforward study two-d --preset smoke")
     return folder

@@ -3,33 +3,37 @@
 import jax
 import pytest
 
+import pushforward as pf
 from pushforward.targets import gaussian
-from pushforward.training import LoopResult, Outcome, phases, preset
+from pushforward.training import LoopResult
 from reproduce.studies import spine
-from reproduce.studies.fitting import at_its_end, fit_to_the_end
+from reproduce.studies.fitting import annealed, at_its_end, fit_to_the_end
+
+pytestmark = pytest.mark.quick_compilation
+
+SHORT = {"frame": "identity", "latent": "normal", "forward_weight": 0.0, "width": 4, "depth": 1,
+         "score_width": 4, "score_depth": 1, "num_steps": 2}  # fmt: skip
+"""Changes of a recipe: a training that begins at once and takes no time."""
 
 
-@pytest.fixture
-def interrupted(monkeypatch):
-    """Training that Ctrl-C ends at once, after a lesson that takes no time."""
-
-    def run(key, algorithm, state, **how):
-        return LoopResult(state, [], Outcome.INTERRUPTED)
-
-    monkeypatch.setattr(phases, "run", run)
+def interrupt(row):
+    """A callback in the middle of which Ctrl-C is pressed."""
+    raise KeyboardInterrupt
 
 
-SHORT = preset("kl", frame="identity", num_steps=2)
-
-
-def test_a_fit_that_was_interrupted_is_no_row(interrupted):
+def test_a_fit_that_was_interrupted_is_no_row():
+    key, how = jax.random.key(0), pf.methods.KL(**SHORT)
+    assert pf.fit(key, gaussian(), method=how, progress=False, callback=interrupt).outcome is (
+        pf.Outcome.INTERRUPTED
+    )
     with pytest.raises(KeyboardInterrupt):
-        fit_to_the_end(jax.random.key(0), gaussian(), settings=SHORT)
+        fit_to_the_end(key, gaussian(), method=how, callback=interrupt)
 
 
-def test_a_study_that_is_interrupted_records_nothing(interrupted, monkeypatch, tmp_path):
-    monkeypatch.setattr("reproduce.studies.spine.student_t.preset", lambda method: SHORT)
-    settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",))
+def test_a_study_that_is_interrupted_records_nothing(monkeypatch, tmp_path):
+    fit = pf.fit
+    monkeypatch.setattr(pf, "fit", lambda *words, **choices: fit(*words, **choices, callback=interrupt))
+    settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",), recipe_changes=SHORT)
     with pytest.raises(KeyboardInterrupt):
         spine.run(settings, tmp_path)
     lines = (tmp_path / "spine.jsonl").read_text().splitlines()
@@ -37,5 +41,15 @@ def test_a_study_that_is_interrupted_records_nothing(interrupted, monkeypatch, t
 
 
 def test_other_ends_are_handed_on():
-    ended = LoopResult(None, [], Outcome.OUT_OF_TIME)
+    ended = LoopResult(None, [], pf.Outcome.OUT_OF_TIME)
     assert at_its_end(ended) is ended
+
+
+def test_what_is_found_before_the_training_is_kept_for_the_next_method():
+    how = pf.methods.Annealed(**{"annealing.num_particles": 512, "search.looks": 2**10})
+    build = pf.targets.get
+    first = annealed(build, "gaussian", 0, how)
+    assert annealed(build, "gaussian", 0, how) is first
+    assert [phase["phase"] for phase in first.phases] == ["search", "anneal"]
+    assert first.state is not None
+    assert first.state.network is None

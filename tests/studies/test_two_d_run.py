@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 from pushforward import fit
 from pushforward.cli import app
 from pushforward.targets import gaussian
-from pushforward.training import teacher
 from reproduce.records import read
 from reproduce.studies.row import DONE, Row, finished
 from reproduce.studies.two_d import PRESETS, run
@@ -67,6 +66,21 @@ def test_every_figure_says_how_it_was_made(smoke_folder):
             assert record.repeats is not None
             assert record.repeats >= 2
         assert record.metric in TIMED or record.seed is not None
+
+
+def test_figures_of_fits_name_their_recipe(smoke_folder):
+    header, records = records_of(smoke_folder)
+    assert header.recipe == recipe("default", PRESETS["smoke"]).recipe.digest()
+    for record in records:
+        if (
+            record.metric in TIMED
+            or record.metric == DONE
+            or record.method in ("exact", "ld", "svgd", "flow")
+        ):
+            assert record.recipe is None
+        else:
+            name = "kl" if record.method == "kl" else "default"
+            assert record.recipe == recipe(name, PRESETS["smoke"]).recipe.digest(), record
 
 
 def test_the_arrays_for_the_figures_are_small_and_plain(smoke_folder):
@@ -127,12 +141,11 @@ def test_another_preset_in_the_same_folder_is_refused(tmp_path):
     assert records_of(tmp_path)[0].preset == "cpu"
 
 
-def test_watching_changes_nothing(monkeypatch):
+def test_watching_changes_nothing():
     # The study trains KL and Fisher while it looks; the sampler must be the one that `fit` makes.
-    monkeypatch.setattr(teacher, "particles_for", lambda target: 1024)
     how = recipe("kl", PRESETS["smoke"])
     watched = watch("gaussian", 5, how, PRESETS["smoke"]).sampler
-    plain = fit(jax.random.key(5), gaussian(), settings=how, progress=False).sampler
+    plain = fit(jax.random.key(5), gaussian(), method=how, progress=False).sampler
     draws = [sampler.sample(jax.random.key(0), 100) for sampler in (watched, plain)]
     np.testing.assert_allclose(*draws, rtol=1e-5, atol=1e-5)
 

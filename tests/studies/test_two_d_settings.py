@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from pushforward.training import PRESETS as RECIPES
+from pushforward import methods
 from reproduce.studies.two_d import PRESETS, plan
 from reproduce.studies.two_d.plan import parameters
 from reproduce.studies.two_d.recipes import OURS, PAPERS, recipe
@@ -13,11 +13,11 @@ from reproduce.studies.two_d.settings import FAMILY, METHODS, SIX
 def test_the_paper_preset_has_the_papers_sizes():
     settings = PRESETS["paper"]
     for method in ("kl", "fisher", "ksd-ns", "steingan"):
-        found = recipe(method, settings)
+        found = recipe(method, settings).recipe.training
         assert (found.width, found.depth, found.activation, found.batch_size) == (400, 3, "elu", 5000)
         assert (found.learning_rate, found.num_steps, found.score_steps) == (2e-5, 10_000, 5)
         assert (found.frame, found.latent) == ("identity", "normal")
-    assert settings.checkpoints * 200 == recipe("kl", settings).num_steps
+    assert settings.checkpoints * 200 == recipe("kl", settings).recipe.training.num_steps
     # 2 -> 400 -> 400 -> 400 -> 2, counted by hand.
     assert parameters("kl", settings) == (322_802, 322_802)
     assert parameters("flow", settings)[0] == 243_606
@@ -25,9 +25,9 @@ def test_the_paper_preset_has_the_papers_sizes():
 
 
 def test_the_default_row_is_what_fit_does():
-    assert OURS["default"] == PAPERS["default"] == RECIPES["default"]
-    assert OURS["kl"] == RECIPES["kl"]
-    assert OURS["fisher"] == RECIPES["fisher"]
+    assert OURS["default"] == PAPERS["default"] == methods.METHODS["default"]
+    assert OURS["kl"] == methods.METHODS["kl"]
+    assert OURS["fisher"] == methods.METHODS["fisher"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

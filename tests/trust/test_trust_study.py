@@ -7,9 +7,9 @@ import pytest
 from reproduce.records import Header, Record, read, write
 from reproduce.report import write_report
 from reproduce.studies import trust
+from reproduce.studies.row import DONE
 from reproduce.studies.trust.cases import CASES, EXACT
 from reproduce.studies.trust.defects import DEFECTS, sampler
-from reproduce.studies.trust.run import DONE
 
 
 def test_the_cpu_preset_is_large_enough():

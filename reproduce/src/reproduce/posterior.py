@@ -5,10 +5,8 @@
 3. **Weighing** against the full data: nothing is taken on trust from the minibatches.
 """
 
-import dataclasses
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,21 +14,23 @@ from typing import Any
 
 import jax
 from jaxtyping import Array, Key
-from pushforward.training.assemble import build_parts
-from pushforward.training.checkpoint import EVERY, Checkpoint
-from pushforward.training.fit import Fit
-from pushforward.training.identity import identity_of
-from pushforward.training.progress import progress_bar
-from pushforward.training.repair import weigh
-from pushforward.training.settings import Settings, preset
 
+from pushforward import Fit, FitError, Recipe, Sampler, Settings, Stage, preset
 from pushforward.base import Target
 from pushforward.checks import check_choice, check_count, check_key, check_positive
 from pushforward.frame import InFrame
-from pushforward.sampler import Sampler
-from pushforward.training.alternating import Parts, State, averaged
-from pushforward.training.loop import LoopResult, Position, Row, nothing, run
-from pushforward.training.outcome import FitError
+from pushforward.latents import Normal
+from pushforward.recipe.judge import weigh
+from pushforward.recipe.records import Record
+from pushforward.recipe.state import State
+from pushforward.recipe.train import in_short, parts_of
+from pushforward.run.checkpoint import Checkpoint
+from pushforward.run.clock import Clock
+from pushforward.run.driver import Driver
+from pushforward.run.identity import identity_of
+from pushforward.run.progress import progress_bar
+from pushforward.training import Position, Row, TrainingState, averaged, run
+from pushforward.training.loop import nothing
 from reproduce.minibatched import minibatched, training_on
 from reproduce.rivals import laplace
 from reproduce.targets import BayesianLogisticRegression, expand
@@ -39,13 +39,14 @@ WEIGHED = 1024
 LOG_ROWS = 20
 
 RECIPE = preset("default").replace(
-    latent="normal", num_steps=400, batch_size=128, forward_weight=0.0, ema=0.99, width=64, depth=2,
+    latent="normal", network="modulated", num_steps=400, batch_size=128, learning_rate=1e-3,
+    forward_weight=0.0, ema=0.99, width=64, depth=2, activation="squareplus",
 )  # fmt: skip
 """The default's map and objective; from the Laplace approximation there is less way to go."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataPlan:
+class DataPlan(Record):
     """How much data a step sees: `rows` at a time.
 
     `estimate`: `expanded` at the mode, or `plain`, whose noise is `sqrt(n / rows)` times the score itself.
@@ -69,7 +70,7 @@ def fit_posterior(
     throw: bool = True,
     budget: float | None = None,
     checkpoint: str | os.PathLike | None = None,
-    checkpoint_every: float = EVERY,
+    checkpoint_every: float = 60.0,
     monitor: Callable[[Sampler], Row] = lambda sampler: {},
 ) -> Fit:
     """Train a one-shot sampler of a posterior with much data.
@@ -82,40 +83,24 @@ def fit_posterior(
     """
     check_key(key)
     _check(target, settings)
-    deadline = float("inf") if budget is None else time.monotonic() + check_positive(budget, "budget")
-    data, phases = data or DataPlan(), []
-    key_parts, key_train, key_weigh = jax.random.split(key, 3)
-
-    started = time.monotonic()
-    peak = target.centre()
-    centred, frame = target.centred(peak), laplace.frame(peak)
-    seen: Target = expand(target, peak) if data.estimate == "expanded" else target
-    phases.append({"phase": "centre", "seconds": time.monotonic() - started})
-
-    parts = build_parts(key_parts, InFrame(seen, frame), settings, mixture=None, draws=None)
-
-    def look(state: State) -> Row:
-        return monitor(Sampler(parts.latent, averaged(parts, state), frame))
-
-    with _memory(key, target, settings, data, checkpoint, checkpoint_every) as memory:
-        result = _train(
-            key_train, parts, data.rows, look, memory, deadline=deadline, name=target.name, progress=progress
-        )
-    seconds = result.at.seconds if result.at is not None else 0.0
-    phases.append({"phase": "train", "seconds": seconds, "outcome": result.outcome.name})
-    network, metrics = averaged(parts, result.state), {}
-    if settings.objective == "exact_kl" and result.outcome.good:
-        started = time.monotonic()
-        weighing = weigh(key_weigh, InFrame(centred, frame), parts.latent, network, WEIGHED)
-        metrics = {"efficiency": float(weighing.efficiency)}
-        phases.append({"phase": "weigh", "seconds": time.monotonic() - started, **metrics})
-    found = {"outcome": result.outcome.name, "metrics": metrics, "phases": phases}
-    about = _about(target, settings, data) | found
-    sampler = Sampler(parts.latent, network, frame, json.dumps(about), target.parameters)
-    done = Fit(sampler, result.outcome, settings, phases, result.rows)
-    if throw and result.outcome.broken:
-        remedy = result.why or "try a smaller `learning_rate`."
-        raise FitError(f"{result.outcome.value}: {remedy} `error.fit.sampler` holds it.", done)
+    seconds = float("inf") if budget is None else check_positive(budget, "budget")
+    recipe, plan = Recipe(training=settings), data or DataPlan()
+    with _memory(key, target, recipe, plan, checkpoint, checkpoint_every) as memory:
+        clock = Clock(recipe, seconds=seconds, memory=memory, show=progress)
+        driver = Driver(key, State(target=target), recipe, clock)
+        driver.run(_Stages(target, plan, monitor).all)
+    state = driver.state
+    about = {
+        "target": target.name, "method": settings.method, "settings": settings.plain(), "data": plan.plain(),
+        "digest": recipe.digest(), "outcome": state.outcome.name, "metrics": state.metrics,
+        "phases": driver.phases,
+    }  # fmt: skip
+    sampler = state.sampler(json.dumps(about), target.parameters)
+    rows = [] if state.result is None else state.result.rows
+    done = Fit(sampler, state.outcome, recipe, driver.phases, rows, state)
+    if throw and state.outcome.broken:
+        remedy = state.why or "try a smaller `learning_rate`."
+        raise FitError(f"{state.outcome.value}: {remedy} `error.fit.sampler` holds it.", done)
     return done
 
 
@@ -128,71 +113,82 @@ def _check(target: BayesianLogisticRegression, settings: Settings) -> None:
         )
 
 
-def _about(target: Target, settings: Settings, data: DataPlan) -> dict[str, Any]:
-    """Return what was asked, as the sampler's file tells it."""
-    return {
-        "target": target.name,
-        "method": settings.method,
-        "settings": dataclasses.asdict(settings),
-        "data": dataclasses.asdict(data),
-    }
-
-
 @contextmanager
 def _memory(
-    key: Key[Array, ""],
-    target: BayesianLogisticRegression,
-    settings: Settings,
-    data: DataPlan,
-    folder: str | os.PathLike | None,
-    every: float,
+    key: Key[Array, ""], target: Target, recipe: Recipe, data: DataPlan, folder: Any, every: float
 ) -> Iterator[Checkpoint | None]:
     """Yield the fit's memory outside the process, if it has one; mode and frame are cheap to find again."""
     if folder is None:
         yield None
         return
-    identity = identity_of(key, target, settings, log_every=_log_every(settings.num_steps))
-    memory = Checkpoint(folder, identity | {"data": dataclasses.asdict(data)}, every=every)
+    memory = Checkpoint(folder, identity_of(key, target, recipe) | {"data": data.plain()}, every=every)
     try:
         yield memory
     finally:
         memory.close()
 
 
-def _log_every(num_steps: int) -> int:
-    return max(1, num_steps // LOG_ROWS)
+class _Stages:
+    """The stages of one posterior; what the first finds, the others use."""
 
-
-def _train(
-    key: Key[Array, ""],
-    parts: Parts,
-    rows: int,
-    look: Callable[[State], Row],
-    memory: Checkpoint | None,
-    *,
-    deadline: float,
-    name: str,
-    progress: bool,
-) -> LoopResult:
-    """Take the steps that an earlier run has not taken yet."""
-    algorithm = minibatched(training_on(parts), parts.target, rows)
-    fresh, start = algorithm.init(key), None
-    if memory is not None:
-        before = memory.restore(Position(fresh, nothing(algorithm, key, fresh)), parts.num_steps)
-        start = None if before is None else before[0]
-    with progress_bar(name, parts.num_steps, show=progress) as observe:
-        result = run(
-            key,
-            algorithm,
-            fresh,
-            num_steps=parts.num_steps,
-            log_every=_log_every(parts.num_steps),
-            monitor=look,
-            observe=observe,
-            deadline=deadline,
-            start=start,
-            keep=(lambda at: None) if memory is None else memory.keep,
+    def __init__(self, target: BayesianLogisticRegression, data: DataPlan, monitor: Callable[[Sampler], Row]):
+        self.target, self.data, self.monitor = target, data, monitor
+        self.all = (
+            Stage("centre", lambda state, recipe: True, self._centre),
+            Stage("train", lambda state, recipe: True, self._train, together=True),
+            Stage("weigh", self._can_weigh, self._weigh, together=True),
         )
-    if memory is not None and result.at is not None:
-        memory.keep(result.at, now=True)
-    return result
+
+    def _centre(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Any) -> Iterator[State]:
+        """Find the mode and its curvature: the Laplace approximation is the first sampler."""
+        self.peak = self.target.centre()
+        seen = expand(self.target, self.peak) if self.data.estimate == "expanded" else self.target
+        yield state.replace(target=seen, frame=laplace.frame(self.peak), latent=Normal(self.target.dim))
+
+    def _train(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Any) -> Iterator[State]:
+        """Take the steps that an earlier run has not taken yet, each on a fresh minibatch."""
+        key_parts, key_train = jax.random.split(key)
+        parts, frame = parts_of(key_parts, state, recipe.training), state.coordinates
+        algorithm = minibatched(training_on(parts), parts.target, self.data.rows)
+        fresh, start, memory = algorithm.init(key_train), None, clock.memory
+        if memory is not None:
+            before = memory.restore(Position(fresh, nothing(algorithm, key_train, fresh)), parts.num_steps)
+            start = None if before is None else before[0]
+
+        def look(now: TrainingState) -> Row:
+            return self.monitor(Sampler(parts.latent, averaged(parts, now), frame))
+
+        with progress_bar(self.target.name, parts.num_steps, show=clock.show) as observe:
+            result = run(
+                key_train,
+                algorithm,
+                fresh,
+                num_steps=parts.num_steps,
+                log_every=max(1, parts.num_steps // LOG_ROWS),
+                monitor=look,
+                observe=observe,
+                deadline=clock.until(1.0),
+                start=start,
+                keep=(lambda at: None) if memory is None else memory.keep,
+            )
+        if memory is not None and result.at is not None:
+            memory.keep(result.at, now=True)
+        yield state.replace(
+            parts=parts,
+            result=result,
+            network=averaged(parts, result.state),
+            outcome=result.outcome,
+            why=result.why,
+            notes=in_short(result) | {"seconds": 0.0 if result.at is None else result.at.seconds},
+        )
+
+    def _can_weigh(self, state: State, recipe: Recipe) -> bool:
+        return recipe.training.objective == "exact_kl" and state.outcome.good
+
+    def _weigh(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Any) -> Iterator[State]:
+        """Weigh draws against all of the data: nothing is taken on trust from the minibatches."""
+        assert state.latent is not None
+        centred = InFrame(self.target.centred(self.peak), state.coordinates)
+        found = weigh(key, centred, state.latent, state.map, WEIGHED)
+        metrics = {"efficiency": float(found.efficiency)}
+        yield state.replace(metrics=metrics, notes=metrics)

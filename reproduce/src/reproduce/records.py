@@ -8,13 +8,17 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, no_type_check
 
 from pushforward.container import BadFileError
 from pushforward.lines import read_lines
 from pushforward.machine import cores, versions
+from reproduce.origin import commit, host, today
+
+LATER = ("recipe", "date", "commit", "host")
+"""Fields that files of version 0.1 do not have."""
 
 
 # Both classes check and convert their own fields, as users will meet them; the type hook of the
@@ -37,6 +41,7 @@ class Record:
     - `repeats`: how many independent repeats.
     - `seed`: the seed of this figure's own key.
     - `floor`: what an exact sampler scores under the very same protocol, where one exists.
+    - `recipe`: the digest of the recipe that was asked for, where the figure is of a fit.
     """
 
     study: str
@@ -50,10 +55,12 @@ class Record:
     repeats: int | None = None
     seed: int | None = None
     floor: float | None = None
+    recipe: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("study", "preset", "method", "target", "metric"):
             _check_name(getattr(self, name), name)
+        _check_names(self, ("recipe",))
         value = math.nan if self.value is None else _number(self.value, "value")
         # One and the same NaN object, so that a record equals itself after a round trip.
         object.__setattr__(self, "value", value if math.isfinite(value) else math.nan)
@@ -75,7 +82,16 @@ class Record:
 @no_type_check
 @dataclass(frozen=True)
 class Header:
-    """Where a file of records comes from: enough to run it again."""
+    """Where a file of records comes from: enough to run it again.
+
+    **Arguments:**
+
+    - `study`, `preset`, `seed`, `command`: what was run.
+    - `versions`, `commit`: of which code.
+    - `cores`, `host`: on what kind of machine.
+    - `date`: on which day it was begun.
+    - `recipe`: the digest of the recipe that a fit follows which is asked for nothing.
+    """
 
     study: str
     preset: str
@@ -83,10 +99,15 @@ class Header:
     command: str
     versions: dict[str, str]
     cores: int
+    recipe: str | None = None
+    date: str | None = None
+    commit: str | None = None
+    host: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("study", "preset", "command"):
             _check_name(getattr(self, name), name)
+        _check_names(self, LATER)
         object.__setattr__(self, "seed", _count(self.seed, "seed", at_least=0))
         object.__setattr__(self, "cores", _count(self.cores, "cores", at_least=1))
         named = isinstance(self.versions, dict) and all(
@@ -96,13 +117,25 @@ class Header:
             raise ValueError(f"`versions` must map library names to version strings; got {self.versions!r}.")
 
     @classmethod
-    def of_this_machine(cls, study: str, preset: str, seed: int, command: str) -> "Header":
-        """Fill in the installed versions and the cores this process may use."""
-        return cls(study, preset, seed, command, versions(), cores())
+    def of_this_machine(
+        cls, study: str, preset: str, seed: int, command: str, recipe: Any = None
+    ) -> "Header":
+        """Fill in the installed versions, the commit, the day, the machine, and the digest of the recipe."""
+        if recipe is None:
+            from pushforward import methods
+
+            recipe = methods.METHODS["default"].recipe
+        place = (versions(), cores(), recipe.digest(), today(), commit(), host())
+        return cls(study, preset, seed, command, *place)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields with the mark that tells a header from a record."""
         return {"kind": "header", **asdict(self)}
+
+
+def of_recipe(recipe: Any, records: Iterable[Record]) -> list[Record]:
+    """Return the figures of a fit with the digest of the recipe that was asked for."""
+    return [replace(record, recipe=recipe.digest()) for record in records]
 
 
 def write(path: str | Path, header: Header, records: Iterable[Record] = ()) -> None:
@@ -153,7 +186,7 @@ def _parse(line: str, place: str, kind: Callable[..., Any]) -> Any:
             raise TypeError(f"expected a JSON object; got {type(data).__name__}.")
         _check_kind(data.pop("kind", "record"), "header" if kind is Header else "record")
         expected = {field.name for field in fields(kind)}  # pyright: ignore[reportArgumentType]
-        if missing := expected - data.keys():
+        if missing := expected - data.keys() - {*LATER}:
             raise ValueError(f"missing {', '.join(sorted(missing))}.")
         if unknown := data.keys() - expected:
             raise ValueError(f"unknown {', '.join(sorted(unknown))}.")
@@ -178,6 +211,12 @@ def _check_name(value: Any, name: str) -> None:
     # Half a surrogate pair is text that nothing can print or write.
     if not isinstance(value, str) or not value or _unprintable(value):
         raise ValueError(f"`{name}` must be a name; got {value!r}.")
+
+
+def _check_names(held: Any, names: Iterable[str]) -> None:
+    for name in names:
+        if getattr(held, name) is not None:
+            _check_name(getattr(held, name), name)
 
 
 def _unprintable(text: str) -> bool:

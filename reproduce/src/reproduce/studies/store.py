@@ -1,5 +1,6 @@
 """What a study keeps beside its records: fitted samplers and reference draws, in a hidden folder."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,32 @@ import numpy as np
 
 from pushforward import files
 from pushforward.arrays import read_npz
+from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler, load
 from reproduce.studies.row import Row
+
+
+class Figures:
+    """Arrays for the figures of a report: one file of NumPy's, replaced once the new one is complete."""
+
+    def __init__(self, path: Path):
+        """Open the file; it need not be there yet."""
+        self.path = path
+
+    def add(self, arrays: dict[str, np.ndarray]) -> None:
+        """Add arrays, replacing those of the same name."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **(self.arrays() | arrays))  # pyright: ignore[reportArgumentType]
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(self.path, buffer.getvalue())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all arrays."""
+        return read_npz(self.path) if self.path.exists() else {}
+
+    def array(self, name: str) -> np.ndarray | None:
+        """Return one of the arrays, if it is there."""
+        return self.arrays().get(name)
 
 
 class Store:
@@ -24,20 +49,20 @@ class Store:
         for path in self.folder.glob("*.pf"):
             path.unlink()
 
-    def keep(self, row: Row, steps: int | None, sampler: Sampler, told: dict[str, Any]) -> None:
+    def keep(self, row: Row, how: Method, sampler: Sampler, told: dict[str, Any]) -> None:
         """Keep a fitted sampler, for its rivals and after an interruption, and what is told of its fit."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        about = json.dumps({**sampler.about, **told, "study_steps": steps})
+        about = json.dumps({**sampler.about, **told, "study_recipe": how.recipe.digest()})
         kept = Sampler(sampler.latent, sampler.network, sampler.frame, about, sampler.parameters)
         kept.save(self._path(row))
 
-    def sampler(self, row: Row, steps: int | None) -> Sampler | None:
-        """Return the kept sampler of a row, if one can be read that was trained for so many steps."""
+    def sampler(self, row: Row, how: Method) -> Sampler | None:
+        """Return the kept sampler of a row, if one can be read that was trained by this very recipe."""
         try:
             kept = load(self._path(row))
         except (OSError, files.BadFileError):
             return None
-        return kept if kept.about.get("study_steps", 0) == steps else None
+        return kept if kept.about.get("study_recipe") == how.recipe.digest() else None
 
     def keep_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Keep arrays under a name that says how they were made."""

@@ -1,8 +1,6 @@
 """One split's judge: what is held out, and the means and spreads of every coordinate against NUTS."""
 
 import time
-from collections.abc import Callable
-from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -13,10 +11,8 @@ from reproduce.records import Record
 from reproduce.studies.covertype.case import Case
 from reproduce.studies.covertype.settings import STUDY, Settings
 from reproduce.studies.covertype.store import Store
+from reproduce.studies.drawing import Draw
 from reproduce.studies.row import Row
-
-Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
-"""`draw(key, n)`: draws of a method."""
 
 MEAN_BAR, SD_BAR = 0.1, 0.1
 REPEATS = 5

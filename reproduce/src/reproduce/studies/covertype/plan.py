@@ -14,6 +14,7 @@ def plan(settings: Settings) -> list[str]:
     counts = Counter(row.method for row in todo)
     dim = 56 if settings.targets[0] == "covertype" else 55
     s = settings
+    assert RECIPE.depth is not None
     paper = linear_maps(s.paper_latents, s.paper_width, 3, dim)
     score = linear_maps(dim, s.paper_width, 3, dim)
     ours = linear_maps(dim, RECIPE.width, RECIPE.depth, 2 * dim)

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-from pushforward.training.assemble import build_parts
 
+from pushforward import Settings as Training
 from pushforward.base import Algorithm, Target
 from pushforward.frame import InFrame
-from pushforward.training import Settings as Recipe
+from pushforward.recipe.parts import build_parts
 from pushforward.training import alternating
 from reproduce.studies.covertype.settings import Settings
 
@@ -35,12 +35,12 @@ class Method(NamedTuple):
     """It has so many draws and no more."""
 
 
-def paper_recipe(method: str, settings: Settings) -> Recipe:
+def paper_recipe(method: str, settings: Settings) -> Training:
     """Return the paper's network training: four linear maps of 1,024 units, GELU, 550 latents.
 
     Adam at 2e-4 without a schedule, batches of 100, two score steps, no frame. `clip` is out of reach.
     """
-    return Recipe(
+    return Training(
         method=method, frame="identity", latent="normal", latent_dim=settings.paper_latents,
         width=settings.paper_width, depth=3, activation="gelu", skip=False,
         matching="none" if method == "steingan" else "exact", score_width=settings.paper_width,
@@ -94,4 +94,4 @@ def _training(target: Target, *, name: str, settings: Settings) -> Algorithm:
             latent_dim=target.dim, width=64, activation="silu", skip=True, learning_rate=5e-4,
             final_rate=0.02, ema=0.99, num_steps=settings.frame_steps,
         )  # fmt: skip
-    return alternating(build_parts(jax.random.key(0), target, recipe, mixture=None, draws=None))
+    return alternating(build_parts(jax.random.key(0), target, recipe))

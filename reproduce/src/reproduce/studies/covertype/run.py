@@ -1,11 +1,10 @@
-"""Run the study: every row that is not yet recorded, one after the other."""
+"""How each row of the study is run."""
 
-import time
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
-from pushforward._cache import let_programs_go
-from reproduce import records
+from reproduce.posterior import RECIPE
 from reproduce.records import Header, Record
 from reproduce.studies.covertype.case import Case, load, peak_memory_gb
 from reproduce.studies.covertype.judge import Judge
@@ -14,12 +13,10 @@ from reproduce.studies.covertype.rows import rows
 from reproduce.studies.covertype.settings import STUDY, Settings
 from reproduce.studies.covertype.store import Store
 from reproduce.studies.covertype.work import baseline_row, laplace_row, noise_row, ours_row
-from reproduce.studies.resuming import begin
-from reproduce.studies.row import DONE, Row
+from reproduce.studies.row import Row
+from reproduce.studies.running import Work, run_rows
 
-Work = Callable[[Row, Case, Judge, Store], list[Record]]
-
-WORK: dict[str, Work] = {
+WORK: dict[str, Callable[[Row, Case, Judge, Store], list[Record]]] = {
     "laplace": laplace_row,
     "nuts": nuts_row,
     "ours": ours_row,
@@ -40,33 +37,26 @@ def run(
 ) -> Path:
     """Run all rows that `folder/covertype.jsonl` does not hold yet, and return its path.
 
-    A row's records are added in one write when it is done; NUTS keeps its pieces as well, so that an
-    interruption costs minutes at most. Arguments as in the study of the plane.
+    NUTS keeps its pieces, so that an interruption costs minutes at most. Arguments as in the study of the
+    plane.
     """
-    folder = Path(folder)
-    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
     # Data first: a missing folder must not cost the records of an older run.
     data = load(settings)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, fresh=fresh, clear=store.clear)
-    todo = [row for row in rows(settings) if row not in done]
-    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
-    case, judge = None, None
-    began = time.monotonic()
-    for number, row in enumerate(todo, start=1):
-        let_programs_go()
-        if case is None or judge is None or (case.name, case.number) != (row.target, row.seed):
-            case = Case(data, row.target, row.seed, settings)
-            judge = Judge(case, store, settings)
-        started = time.monotonic()
+
+    @lru_cache(maxsize=1)
+    def judge_of(target: str, number: int) -> tuple[Case, Judge]:
+        case = Case(data, target, number, settings)
+        return case, Judge(case, store, settings)
+
+    def records_of(row: Row) -> list[Record]:
+        case, judge = judge_of(row.target, row.seed)
         found = WORK.get(row.method, baseline_row)(row, case, judge, store)
-        seconds = time.monotonic() - started
-        memory = judge.record(row, "peak_memory_gb", peak_memory_gb())
-        records.append(path, [*found, memory, judge.record(row, DONE, seconds)])
-        store.forget(row)
-        minutes = (time.monotonic() - began) / 60
-        observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
-    return path
+        return [*found, judge.record(row, "peak_memory_gb", peak_memory_gb())]
+
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command, RECIPE)
+    work = Work(records_of, _summary, clear=store.clear, after=store.forget)
+    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
 
 
 def _summary(found: list[Record]) -> str:

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
+from reproduce.studies.settings import StudySettings
 
 STUDY = "covertype"
 
@@ -36,11 +37,10 @@ STAGES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(StudySettings):
     """What runs, and on how many draws each figure stands.
 
-    **Rows.** `targets`, `methods`, `splits` of the data (the rows on noise only on the first);
-    `max_steps` cuts every training short, to try a preset out.
+    **Rows.** `targets`, `methods`, `splits` of the data (the rows on noise only on the first).
 
     **Data.** `data`: a folder with covertype.npz, else the environment, the cache or the public source;
     `stand_in_rows`: made data of so many rows instead; `memory_gb`: refuse to start with less than the
@@ -60,11 +60,9 @@ class Settings:
     **NUTS.** `nuts_chains`, `nuts_warmup`, `nuts_draws` a chain, taken `nuts_piece` at a time.
     """
 
-    preset: str
     targets: tuple[str, ...] = ("covertype",)
     methods: tuple[str, ...] = METHODS
     splits: int = 5
-    max_steps: int | None = None
 
     data: str | None = None
     stand_in_rows: int | None = None
@@ -96,6 +94,7 @@ class Settings:
     nuts_piece: int = 50
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.targets:
             check_choice(name, "targets", TARGETS)
         for name in self.methods:
@@ -106,19 +105,10 @@ class Settings:
                 check_count(value, field.name)
             elif field.type is float:
                 check_positive(value, field.name)
-        for name in ("max_steps", "stand_in_rows"):
-            if getattr(self, name) is not None:
-                check_count(getattr(self, name), name)
+        if self.stand_in_rows is not None:
+            check_count(self.stand_in_rows, "stand_in_rows")
         check_count(self.predictive_draws, "predictive_draws", at_least=2)
         check_count(self.nuts_draws, "nuts_draws", at_least=8)
-
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
-
-    def steps(self, number: int) -> int:
-        """Return a number of steps, cut short if so asked."""
-        return number if self.max_steps is None else min(number, self.max_steps)
 
 
 PRESETS: dict[str, Settings] = {

@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Key
-from pushforward.training.packing import pack, unpack
 
 from pushforward.files import BadFileError, write_atomically
+from pushforward.run.checkpoint_files import pack, unpack
 
 Step = Callable[[Key[Array, ""], Any], tuple[Any, dict[str, Array]]]
 """`step(key, state) -> (state, info)`; compiled already, since what it closes over is its own business."""

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
+from pushforward.recipe.records import Record
 from reproduce.studies.ebm.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class Recipe(Record):
     """One way of training.
 
     **Arguments:**

@@ -10,6 +10,7 @@ from reproduce.data.images import images
 from reproduce.records import Header, Record
 from reproduce.studies.ebm.made import made_images
 from reproduce.studies.ebm.plan import plan
+from reproduce.studies.ebm.recipes import recipe_of
 from reproduce.studies.ebm.settings import STUDY, Settings
 from reproduce.studies.ebm.store import Store
 from reproduce.studies.ebm.work import Work
@@ -54,6 +55,8 @@ def run(
         found = getattr(work, stage)()
         observe(f"{stage}: done, {time.monotonic() - began:.0f} s")
         if stage == "judge":
-            header = Header.of_this_machine(STUDY, settings.preset, settings.seed, command)
+            header = Header.of_this_machine(
+                STUDY, settings.preset, settings.seed, command, recipe_of(settings.samplers[0], settings)
+            )
             records.write(path, header, found)
     return path

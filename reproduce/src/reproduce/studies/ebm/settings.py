@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
+from reproduce.studies.settings import StudySettings
 
 STUDY = "ebm"
 
@@ -16,12 +17,11 @@ SAMPLERS = ("kl", "kl-plain", "fisher")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(StudySettings):
     """What is trained, for how long, and on how many images each figure stands.
 
-    **Run.** `stages` to run; `seed`; `max_steps` cuts every training short; `checkpoint_seconds` between
-    two checkpoints, which is what a kill may cost. `data`: a folder of images; `made_images`: so many made
-    ones instead.
+    **Run.** `stages` to run; `seed`; `checkpoint_seconds` between two checkpoints, which is what a kill may
+    cost. `data`: a folder of images; `made_images`: so many made ones instead.
 
     **Noise.** `sigma_min` to `sigma_max`; levels are drawn log-uniformly, stratified over a batch.
 
@@ -52,10 +52,8 @@ class Settings:
     `speed_batches`.
     """
 
-    preset: str
     stages: tuple[str, ...] = STAGES
     seed: int = 0
-    max_steps: int | None = None
     checkpoint_seconds: float = 60.0
     data: str | None = None
     made_images: int | None = None
@@ -117,6 +115,7 @@ class Settings:
     speed_batches: tuple[int, ...] = (16, 64, 256)
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.stages:
             check_choice(name, "stages", STAGES)
         for name in self.samplers:
@@ -135,9 +134,8 @@ class Settings:
                     field.name,
                     zero=field.name in ("start_moments", "checkpoint_seconds", "kl_lift"),
                 )
-        for name in ("max_steps", "made_images"):
-            if getattr(self, name) is not None:
-                check_count(getattr(self, name), name)
+        if self.made_images is not None:
+            check_count(self.made_images, "made_images")
         check_count(self.latent, "latent", at_least=2)
         if self.kinds > self.teacher_images:
             raise ValueError(
@@ -156,14 +154,6 @@ class Settings:
             )
         for number in self.evaluations:
             check_count(number, "evaluations", at_least=2)
-
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
-
-    def steps(self, number: int) -> int:
-        """Return a number of steps, cut short if so asked."""
-        return number if self.max_steps is None else min(number, self.max_steps)
 
 
 PRESETS: dict[str, Settings] = {

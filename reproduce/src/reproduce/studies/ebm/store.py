@@ -4,11 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
-
-from pushforward.arrays import read_npz
 from pushforward.files import BadFileError, write_atomically
 from reproduce.studies.ebm.settings import STUDY, Settings
+from reproduce.studies.store import Figures
 
 ARCHITECTURE = (
     "preset", "seed", "max_steps", "made_images", "energy_steps", "teacher_images", "sigma_min", "sigma_max",
@@ -19,17 +17,17 @@ ARCHITECTURE = (
 """What must be the same for a folder's checkpoints to be of use."""
 
 
-class Store:
+class Store(Figures):
     """A folder of results: `ebm_draws.npz` for the report, and a hidden folder of checkpoints."""
 
     def __init__(self, folder: Path):
         """Open the store of a results folder."""
-        self.arrays_path = folder / f"{STUDY}_draws.npz"
+        super().__init__(folder / f"{STUDY}_draws.npz")
         self.pieces = folder / f".{STUDY}_samplers"
 
     def clear(self) -> None:
         """Forget everything: a new run begins."""
-        self.arrays_path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
         shutil.rmtree(self.pieces, ignore_errors=True)
 
     def claim(self, settings: Settings) -> None:
@@ -51,14 +49,3 @@ class Store:
                 f"{self.pieces} holds checkpoints of other settings: `{name}` was {theirs.get(name)!r} "
                 f"and is {mine[name]!r}. Choose another folder, or begin again with `--fresh`."
             )
-
-    def add(self, arrays: dict[str, np.ndarray]) -> None:
-        """Add arrays, replacing those of the same name; the file is replaced once it is complete."""
-        self.arrays_path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.arrays_path.with_suffix(".part.npz")
-        np.savez_compressed(beside, **(self.arrays() | arrays))  # pyright: ignore[reportArgumentType]
-        beside.replace(self.arrays_path)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return all arrays."""
-        return read_npz(self.arrays_path) if self.arrays_path.exists() else {}

@@ -10,7 +10,7 @@ import numpy as np
 from reproduce.data.images import Images
 from reproduce.images import DistanceEnergy, Generator
 from reproduce.pretrained import NAMES, ship
-from reproduce.records import Record
+from reproduce.records import Record, of_recipe
 from reproduce.rivals.annealed_langevin import Start
 from reproduce.studies.ebm.classifier import classifier_stage
 from reproduce.studies.ebm.energy import energy_stage, target_of
@@ -113,7 +113,8 @@ class Work:
             # FID depends on the number of images, so it is also taken of sets as large as those of the rows.
             # And it is noisy; a sampler can have many sets of images.
             same = judge.means(name, np.split(made[:most], s.judge_sets), "_as_rows")
-            found += [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
+            judged = [judge.record(name, "nfe", 1), *judge.images(name, made[: s.judge_images]), *same]
+            found += of_recipe(recipe_of(name, s), judged)
             self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
         found += self._evenly(judge)
         self.store.add(shown)
@@ -141,7 +142,8 @@ class Work:
         sets = [draw(k, net, s.row_images, self.shape, latents="sobol") for k in keys]
         same = judge.means(name, sets, "_as_rows")
         self.observe(f"{name}: " + ", ".join(f"{r.metric} {r.value:.4g}" for r in same))
-        return [judge.record(name, "nfe", 1), *judge.images(name, sets[0]), *same]
+        judged = [judge.record(name, "nfe", 1), *judge.images(name, sets[0]), *same]
+        return of_recipe(recipe_of(s.samplers[0], s), judged)
 
     def _costs(self, judge: Judge) -> list[Record]:
         # One architecture: one sampler's time and operations are all the others'.
@@ -165,7 +167,7 @@ class Work:
         ):
             self.observe("ship: the paper's networks are too large to come with the package")
             return None
-        path = self.store.arrays_path.with_name(f"{STUDY}.safetensors")
+        path = self.store.path.with_name(f"{STUDY}.safetensors")
         height, width = self.shape
         about = {
             "height": height, "width": width, "sigma_min": self.settings.sigma_min,

@@ -1,16 +1,13 @@
 """One target's judge: metrics of draws, each beside what exact or trusted draws score in the same way."""
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget, Target
 from pushforward.metrics import Protocol, floor
 from reproduce.records import Record
+from reproduce.studies.drawing import Draw
 from reproduce.studies.hard.cases import EXACT, case
 from reproduce.studies.hard.figures import Pool, asked, distance, units_of
 from reproduce.studies.hard.reference import reference_draws
@@ -18,9 +15,6 @@ from reproduce.studies.hard.rows import record_of
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
-
-Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
-"""`draw(key, n)`: draws of a method."""
 
 
 class Judge:

@@ -24,20 +24,24 @@ def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np
 
     They are kept under the settings that made them, so that no preset is judged by another's.
     """
-    s = settings
-    found, started = case(name), time.monotonic()
-    thin = s.reference_nuts_thin if found.truth == NUTS else s.reference_thin
-    how = f"{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{thin}"
-    kept = store.arrays(f"reference-{name}-{how}")
+    found, started, place = case(name), time.monotonic(), reference_name(name, settings)
+    kept = store.arrays(place)
     if kept is None:
         target = found.build()
-        chains = (_nuts if found.truth == NUTS else _tempering)(target, found, settings)
+        chains = (long_nuts if found.truth == NUTS else _tempering)(target, found, settings)
         seconds = time.monotonic() - started
         # Sweep by sweep, so that a cut of the set holds all chains.
-        flat = chains.reshape(-1, target.dim)[: s.reference_n]
+        flat = chains.reshape(-1, target.dim)[: settings.reference_n]
         kept = {"draws": flat.astype(np.float32), "seconds": np.array(seconds), **_diagnosed(chains, target)}
-        store.keep_arrays(f"reference-{name}-{how}", kept)
+        store.keep_arrays(place, kept)
     return kept
+
+
+def reference_name(name: str, settings: Settings) -> str:
+    """Return the name under which the reference of a target is kept."""
+    s = settings
+    thin = s.reference_nuts_thin if case(name).truth == NUTS else s.reference_thin
+    return f"reference-{name}-{s.reference_n}-{s.reference_chains}-{s.reference_warmup}-{thin}"
 
 
 def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
@@ -51,7 +55,8 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
     ]
 
 
-def _nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
+def long_nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
+    """Return thinned draws of long chains, `(sweeps, chains, dim)`."""
     from pushforward.mcmc import nuts
 
     algorithm = nuts.algorithm(

@@ -11,22 +11,14 @@ from jaxtyping import Array, Float, Key
 from pushforward.training import run
 from reproduce import records
 from reproduce.records import Record
+from reproduce.studies.drawing import from_pool
 from reproduce.studies.fitting import at_its_end
-from reproduce.studies.hard.judge import Draw, Judge
+from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.settings import STUDY, Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 
 Observe = Callable[[str], None]
-
-
-def from_pool(pool: Float[Array, "m dim"]) -> Draw:
-    """Return `draw(key, n)`: a random choice from a fixed set, without repeats."""
-
-    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
-        return pool[jax.random.permutation(key, pool.shape[0])[:n]]
-
-    return draw
 
 
 def _seconds_for(row: Row, settings: Settings, store: Store) -> float:

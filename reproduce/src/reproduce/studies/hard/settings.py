@@ -3,8 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 
+from pushforward import methods
 from pushforward.checks import check_choice, check_count, check_duration, check_positive
+from pushforward.recipe.methods import Method
 from reproduce.studies.hard.cases import CASES, NAMES, RANDOM
+from reproduce.studies.settings import FEW, FitSettings
 
 STUDY = "hard"
 RIVALS = ("nuts", "flow")
@@ -14,11 +17,11 @@ METHODS = ("reference", "default", "smc", "mixture", *RIVALS, "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(FitSettings):
     """What runs, how often, and on how many draws each figure stands.
 
     **Rows.** `targets`, `methods`, `seeds` (the random family and the references have one); `budget`: what a
-    fit may take; `max_steps` cuts every training short, to try a preset out.
+    fit may take.
 
     **Judging.** `pair_n` draws a side for two-sample distances, over `pairs` pairs, floors over
     `floor_pairs`; `moment_n` draws for moments, quantiles, modes and marginals; `evidence_n` for `log Z`;
@@ -33,12 +36,10 @@ class Settings:
     **Cost of a step.** `step_dims` dimensions of a Gaussian, `step_count` steps in each.
     """
 
-    preset: str
     targets: tuple[str, ...] = (*CASES, *RANDOM)
     methods: tuple[str, ...] = METHODS
     seeds: int = 3
     budget: str = "5m"
-    max_steps: int | None = None
 
     pair_n: int = 10_000
     pairs: int = 20
@@ -65,6 +66,7 @@ class Settings:
     step_count: int = 80
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.targets:
             check_choice(name, "targets", NAMES)
         for name in self.methods:
@@ -80,8 +82,6 @@ class Settings:
         for dim in self.step_dims:
             check_count(dim, "step_dims", at_least=2)
         check_duration(self.budget, "budget")
-        if self.max_steps is not None:
-            check_count(self.max_steps, "max_steps")
         if self.reference_chains % 2 or self.reference_n % (2 * self.reference_chains):
             raise ValueError(
                 "`reference_n` must be a multiple of twice `reference_chains`, an even number: half of the "
@@ -93,14 +93,15 @@ class Settings:
                 f"different draws; got {self.reference_n}."
             )
 
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
+    def how(self, name: str) -> Method:
+        """Return the method `default` or `annealed` as this preset asks for it."""
+        return self.asked(methods.METHODS[name])
 
 
 PRESETS: dict[str, Settings] = {
     "smoke": Settings(
         preset="smoke", targets=("gmm40", "many_well_32", "dw4", "random_01"), seeds=1, max_steps=4,
+        recipe_changes=FEW,
         pair_n=128, pairs=2, floor_pairs=2, moment_n=1024, evidence_n=64, speed_n=2048, nuts_warmup=8,
         nuts_piece=4, nuts_chains=2, most_rival_seconds=2.0, flow_batch_size=16, flow_width=8,
         reference_n=256, reference_chains=4, reference_warmup=10, reference_thin=1, reference_nuts_thin=1,

@@ -2,32 +2,24 @@
 
 import time
 import traceback
-from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
-from pushforward.training.assemble import build_parts
-from pushforward.training.budget import Budget
-from pushforward.training.lesson import Lesson
-from pushforward.training.phases import Work
 
-from pushforward import targets
-from pushforward.checks import check_duration
-from pushforward.frame import InFrame
+from pushforward import Outcome, targets
+from pushforward.base import Target
 from pushforward.latents import Uniform
+from pushforward.recipe.train import parts_of
 from pushforward.sampler import Sampler
-from pushforward.training import preset
-from pushforward.training.alternating import alternating
-from pushforward.training.loop import run_chunk
-from pushforward.training.outcome import Outcome
+from pushforward.training import alternating, run_chunk
 from pushforward.trust.evidence import add_noise, evidence
-from reproduce.records import Record
-from reproduce.studies.fitting import fit_to_the_end
+from reproduce.records import Record, of_recipe
+from reproduce.studies.drawing import from_pool
+from reproduce.studies.fitting import annealed, fit_to_the_end
 from reproduce.studies.hard.cases import case
 from reproduce.studies.hard.judge import Judge
-from reproduce.studies.hard.rivals import Observe, from_pool
+from reproduce.studies.hard.rivals import Observe
 from reproduce.studies.hard.rows import record_of
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
@@ -43,21 +35,23 @@ MAX_WEIGHED_DIM = 64
 def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
     """`pf.fit(key, target, budget="5m")`, and nothing else; a crash is a record, not the end of the study."""
     s = judge.settings
-    kept = store.sampler(row, s.max_steps)
+    how = s.how("default")
+    kept = store.sampler(row, how)
     if kept is None:
         started = time.monotonic()
         try:
-            done = fit_to_the_end(jax.random.key(row.seed), judge.target, steps=s.max_steps, budget=s.budget)
+            done = fit_to_the_end(jax.random.key(row.seed), judge.target, method=how, budget=s.budget)
         except Exception:
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             seconds = time.monotonic() - started
-            return [judge.record(row, "crashed", 1), judge.record(row, "train_seconds", seconds)]
-        store.keep(row, s.max_steps, done.sampler, {"study_seconds": done.seconds})
-        kept = store.sampler(row, s.max_steps)
+            figures = {"crashed": 1, "train_seconds": seconds}
+            return of_recipe(how.recipe, [judge.record(row, name, value) for name, value in figures.items()])
+        store.keep(row, how, done.sampler, {"study_seconds": done.seconds})
+        kept = store.sampler(row, how)
         assert kept is not None
     about = kept.about
     good = Outcome[about["outcome"]].good
-    return [
+    return of_recipe(how.recipe, [
         *judge.scores(row, kept.sample),
         judge.record(row, "crashed", 0),
         judge.record(row, "outcome_good", int(good)),
@@ -66,7 +60,7 @@ def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[
         judge.record(row, "draws_per_second", _rate(kept, row, s.speed_n), n=s.speed_n),
         *_phases(row, judge, about),
         *_evidence(row, judge, kept),
-    ]
+    ])  # fmt: skip
 
 
 def _rate(sampler: Sampler, row: Row, n: int) -> float:
@@ -104,53 +98,42 @@ def _evidence(row: Row, judge: Judge, sampler: Sampler) -> list[Record]:
     ]
 
 
-@lru_cache(maxsize=1)
-def _lesson_of(target: str, seed: int, budget: str, *, plans: bool) -> tuple[Lesson, float]:
-    """Return what the teacher inside `fit(key(seed), target, budget)` learns, and in how many seconds."""
-    started = time.monotonic()
-    allowed = Budget(started, check_duration(budget, "budget"), plans)
-    work = Work(jax.random.key(seed), case(target).build(), preset("default"), progress=False, budget=allowed)
-    work.teach()
-    assert work.lesson is not None
-    return work.lesson, time.monotonic() - started
+def _target(name: str) -> Target:
+    return case(name).build()
 
 
-def teacher_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
-    """Judge the teacher's particles (`smc`), or the mixture of normals fitted to them: no network yet."""
+def annealed_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
+    """Judge what the stages before the training find: particles (`smc`), or the mixture fitted to them."""
     s = judge.settings
-    lesson, seconds = _lesson_of(row.target, row.seed, s.budget, plans=s.max_steps is None)
-    frame = jax.jit(jax.vmap(lesson.frame))
-
-    def from_mixture(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
-        return frame(lesson.mixture.sample(key, n))
-
-    extra = []
+    how = s.how("annealed")
+    done = annealed(_target, row.target, row.seed, how, s.budget)
+    found, extra = done.state, []
+    assert found is not None
     if row.method == "smc":
-        pool = frame(lesson.draws)
+        assert found.draws is not None
+        pool = jax.jit(jax.vmap(found.coordinates))(found.draws)
         draw, most = from_pool(pool), pool.shape[0]
         log_z = getattr(judge.target, "log_z", None)
-        if log_z is not None:
-            extra = [judge.record(row, "log_z_error", abs(lesson.log_z - float(log_z)))]
+        if log_z is not None and found.log_z is not None:
+            extra = [judge.record(row, "log_z_error", abs(found.log_z - float(log_z)))]
     else:
-        draw, most = from_mixture, None
-    return [*judge.scores(row, draw, most), judge.record(row, "train_seconds", seconds), *extra]
+        # Without the map that particles were seen through, if there is one.
+        draw, most = found.replace(network=None).sampler().sample, None
+    records = [*judge.scores(row, draw, most), judge.record(row, "train_seconds", done.seconds), *extra]
+    return of_recipe(how.recipe, records)
 
 
 def steps_row(row: Row, settings: Settings) -> list[Record]:
     """Time a training step of the default on a Gaussian of this dimension: its own choices, compiled."""
     dim = int(row.target.removeprefix("gaussian_").removesuffix("d"))
     target = targets.correlated_gaussian(jax.random.key(0), dim, 100.0)
-    done = fit_to_the_end(jax.random.key(0), target, steps=2)
+    how = settings.how("default")
+    done = fit_to_the_end(jax.random.key(0), target, method=how.replace(num_steps=2))
+    assert done.state is not None
     key_parts, key_draws, key_steps = jax.random.split(row.key("steps"), 3)
-    latent, frame = done.sampler.latent, done.sampler.frame
-    parts = build_parts(
-        key_parts,
-        InFrame(target, frame),
-        done.settings,
-        mixture=latent,
-        draws=jax.random.normal(key_draws, (4096, dim)),
-    )
-    algorithm = alternating(parts)
+    # The network that it would train, even where there is nothing to learn.
+    found = done.state.replace(network=None, draws=jax.random.normal(key_draws, (4096, dim)))
+    algorithm = alternating(parts_of(key_parts, found, done.settings))
     state = algorithm.init(key_steps)
     count = jnp.asarray(settings.step_count)
     jax.block_until_ready(run_chunk(algorithm, key_steps, state, jnp.asarray(0), jnp.asarray(1)))
@@ -159,4 +142,5 @@ def steps_row(row: Row, settings: Settings) -> list[Record]:
         started = time.monotonic()
         jax.block_until_ready(run_chunk(algorithm, key_steps, state, jnp.asarray(0), count))
         seconds.append((time.monotonic() - started) / settings.step_count)
-    return [record_of(settings, row, "step_seconds", np.median(seconds), n=settings.step_count)]
+    figure = record_of(settings, row, "step_seconds", np.median(seconds), n=settings.step_count)
+    return of_recipe(how.recipe, [figure])

@@ -12,7 +12,7 @@ from pushforward.base import NamedTarget
 from pushforward.sampler import Sampler
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION, VERDICTS
-from reproduce.records import Record
+from reproduce.records import Record, of_recipe
 from reproduce.studies.fitting import fit_to_the_end
 from reproduce.studies.models.cases import CASES
 from reproduce.studies.models.reference import Truth, numbers, sd_error, truths
@@ -29,26 +29,26 @@ EXPECTED_SIZE = math.sqrt(2.0 / math.pi)
 def fit_row(row: Row, settings: Settings, store: Store, observe: Callable[[str], None]) -> list[Record]:
     """`pf.fit(key, target)`, and nothing else; a crash is a record, not the end of the study."""
     target = CASES[row.target].target(row.method)
-    kept = store.sampler(row, settings.max_steps)
+    how = settings.how
+    kept = store.sampler(row, how)
     if kept is None:
         clock = _Clock()
         try:
-            key, steps = jax.random.key(row.seed), settings.max_steps
-            done = fit_to_the_end(key, target, steps=steps)
+            done = fit_to_the_end(jax.random.key(row.seed), target, method=how)
         except Exception:
             observe(f"{row} crashed:\n{traceback.format_exc()}")
             figures = {"crashed": 1.0, **clock.figures()}
-            return [record_of(settings, row, metric, value) for metric, value in figures.items()]
-        store.keep(row, settings.max_steps, done.sampler, {"study_figures": clock.figures()})
-        kept = store.sampler(row, settings.max_steps)
+            return of_recipe(how.recipe, [record_of(settings, row, *figure) for figure in figures.items()])
+        store.keep(row, how, done.sampler, {"study_figures": clock.figures()})
+        kept = store.sampler(row, how)
         assert kept is not None
-    return [
+    return of_recipe(how.recipe, [
         record_of(settings, row, "crashed", 0),
         record_of(settings, row, "dim", target.dim),
         *_costs(row, settings, kept),
         *_errors(row, settings, kept, target, truths(row.target, settings, store)),
         *_verdict(row, settings, kept, target),
-    ]
+    ])  # fmt: skip
 
 
 class _Clock:

@@ -50,13 +50,13 @@ def numbers(values: dict[str, Any], leading: int) -> Iterator[tuple[str, np.ndar
 
 def truths(name: str, settings: Settings, store: Store) -> dict[str, Truth]:
     """Return the truth about every number of a model."""
-    return {label: _summary(chains) for label, chains in numbers(_sites(chains_of(name, settings, store)), 2)}
+    return {label: truth_of(chains) for label, chains in numbers(_sites(chains_of(name, settings, store)), 2)}
 
 
 def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
     """Make the chains and record how far they can be trusted."""
     kept = chains_of(row.target, settings, store)
-    found = [_summary(chains) for _, chains in numbers(_sites(kept), 2)]
+    found = [truth_of(chains) for _, chains in numbers(_sites(kept), 2)]
     chains, draws = next(iter(_sites(kept).values())).shape[:2]
     figures = {
         "rhat": max(truth.rhat for truth in found),
@@ -69,14 +69,18 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
 
 def chains_of(name: str, settings: Settings, store: Store) -> dict[str, np.ndarray]:
     """Return draws by site, `(chains, draws, *shape)`; kept ones if they were made in the same way."""
-    s, case = settings, CASES[name]
-    model, given = case.truth, case.data()
-    how = f"chains-{model.__name__}-{s.chains}-{s.warmup}-{s.length}"
-    kept = store.arrays(how)
+    case, place = CASES[name], chains_name(name, settings)
+    kept = store.arrays(place)
     if kept is None:
-        kept = _run(model, given, settings)
-        store.keep_arrays(how, kept)
+        kept = _run(case.truth, case.data(), settings)
+        store.keep_arrays(place, kept)
     return kept
+
+
+def chains_name(name: str, settings: Settings) -> str:
+    """Return the name under which the chains of a model are kept."""
+    s = settings
+    return f"chains-{CASES[name].truth.__name__}-{s.chains}-{s.warmup}-{s.length}"
 
 
 def _run(model: Any, given: tuple[Any, ...], s: Settings) -> dict[str, np.ndarray]:
@@ -102,7 +106,8 @@ def _sites(kept: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: value for name, value in kept.items() if name not in (COST, DIVERGENT)}
 
 
-def _summary(chains: Float[np.ndarray, "chains draws"]) -> Truth:
+def truth_of(chains: Float[np.ndarray, "chains draws"]) -> Truth:
+    """Return what the chains of one number say of it."""
     import arviz
 
     ess = {method: float(arviz.ess(chains, method=method)) for method in ("bulk", "tail", "mean", "sd")}

@@ -1,20 +1,17 @@
-"""Run the study: every row that is not yet recorded, one after the other."""
+"""How each row of the study is run."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pushforward._cache import let_programs_go
 from pushforward.trust.line import VERDICTS
-from reproduce import records
 from reproduce.records import Header, Record
 from reproduce.studies.models.cases import REFERENCE
 from reproduce.studies.models.judge import fit_row
 from reproduce.studies.models.reference import reference_row
-from reproduce.studies.models.rows import record_of, rows
+from reproduce.studies.models.rows import rows
 from reproduce.studies.models.settings import STUDY, Settings
-from reproduce.studies.resuming import begin
-from reproduce.studies.row import DONE
+from reproduce.studies.row import Row
+from reproduce.studies.running import Work, run_rows
 from reproduce.studies.store import Store
 
 
@@ -34,8 +31,6 @@ def run(
 ) -> Path:
     """Run all rows that `folder/models.jsonl` does not hold yet, and return its path.
 
-    A row's records are added in one write when it is done, so an interruption costs one row at most.
-
     **Arguments:**
 
     - `settings`: one of `PRESETS`, or changed from it.
@@ -44,23 +39,16 @@ def run(
     - `command`: written into the header.
     - `observe`: is told a line at a time.
     """
-    folder = Path(folder)
-    path, store = folder / f"{STUDY}.jsonl", Store(folder, STUDY)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, fresh=fresh, clear=store.clear)
-    todo = [row for row in rows(settings) if row not in done]
-    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
-    for number, row in enumerate(todo, start=1):
-        let_programs_go()
-        started = time.monotonic()
+    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder), STUDY)
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command, settings.how.recipe)
+
+    def records_of(row: Row) -> list[Record]:
         if row.method == REFERENCE:
-            found = reference_row(row, settings, store)
-        else:
-            found = fit_row(row, settings, store, observe)
-        seconds = time.monotonic() - started
-        records.append(path, [*found, record_of(settings, row, DONE, seconds)])
-        observe(f"{number}/{len(todo)} {row}: {_summary(found)}{seconds:.0f} s")
-    return path
+            return reference_row(row, settings, store)
+        return fit_row(row, settings, store, observe)
+
+    work = Work(records_of, _summary, clear=store.clear)
+    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
 
 
 def _summary(found: list[Record]) -> str:

@@ -3,31 +3,31 @@
 import dataclasses
 from dataclasses import dataclass
 
+from pushforward import methods
 from pushforward.checks import check_choice, check_count
+from pushforward.recipe.methods import Method
 from pushforward.trust import CheckSettings
 from reproduce.studies.models.cases import CASES, FRONTS, REFERENCE
+from reproduce.studies.settings import FEW, FitSettings
 
 STUDY = "models"
 METHODS = (REFERENCE, *FRONTS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(FitSettings):
     """What runs, how often, and what it is held against.
 
-    **Rows.** `targets` (models), `methods` (the reference and the front ends), `seeds` fits of each;
-    `max_steps` cuts every training short, to try a preset out.
+    **Rows.** `targets` (models), `methods` (the reference and the front ends), `seeds` fits of each.
 
     **Reference.** NumPyro's NUTS: `chains` of `length` draws after `warmup`.
 
     **Judging.** `num_draws` of each sampler for means and standard deviations; `check` as a user runs it.
     """
 
-    preset: str
     targets: tuple[str, ...] = tuple(CASES)
     methods: tuple[str, ...] = METHODS
     seeds: int = 2
-    max_steps: int | None = None
 
     chains: int = 4
     warmup: int = 1000
@@ -37,6 +37,7 @@ class Settings:
     check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.targets:
             check_choice(name, "targets", CASES)
         for name in self.methods:
@@ -47,12 +48,11 @@ class Settings:
         check_count(self.chains, "chains", at_least=2)
         check_count(self.length, "length", at_least=8)
         check_count(self.num_draws, "num_draws", at_least=100)
-        if self.max_steps is not None:
-            check_count(self.max_steps, "max_steps")
 
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
+    @property
+    def how(self) -> Method:
+        """The method of every fit: the default, as this preset asks for it."""
+        return self.asked(methods.METHODS["default"])
 
 
 PRESETS = {
@@ -62,6 +62,7 @@ PRESETS = {
         methods=(REFERENCE, "numpyro", "plain"),
         seeds=1,
         max_steps=4,
+        recipe_changes=FEW,
         chains=2,
         warmup=100,
         length=100,

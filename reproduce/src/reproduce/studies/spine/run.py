@@ -5,19 +5,20 @@ has kept in the same folder is judged here without being trained again.
 """
 
 import dataclasses
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pushforward.checks import check_choice
-from reproduce import records
-from reproduce.records import Header, Record
-from reproduce.studies.resuming import begin
-from reproduce.studies.row import DONE, Row
+from reproduce.records import Header, Record, of_recipe
+from reproduce.studies.row import Row
+from reproduce.studies.running import Work, run_rows
+from reproduce.studies.settings import FEW, FitSettings
 from reproduce.studies.spine.student_t import student_t_row
 from reproduce.studies.two_d import PRESETS as PLANAR
 from reproduce.studies.two_d.judge import Judge
+from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.rows import row_of
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import sampler_of
@@ -29,28 +30,25 @@ STUDENT_T = ("student_t_5", "student_t_3", "student_t_2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(FitSettings):
     """Which rows run: methods on planar targets with several training seeds, and on Student's t with one."""
 
-    preset: str
     methods: tuple[str, ...] = METHODS
     targets: tuple[str, ...] = (*PLANAR_TARGETS, *STUDENT_T)
     seeds: int = 3
-    max_steps: int | None = None
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.methods:
             check_choice(name, "methods", METHODS)
         for name in self.targets:
             check_choice(name, "targets", (*PLANAR_TARGETS, *STUDENT_T))
 
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
-
 
 PRESETS = {
-    "smoke": Settings(preset="smoke", targets=("gaussian", "student_t_5"), seeds=1, max_steps=6),
+    "smoke": Settings(
+        preset="smoke", targets=("gaussian", "student_t_5"), seeds=1, max_steps=6, recipe_changes=FEW
+    ),
     "cpu": Settings(preset="cpu"),
 }
 
@@ -77,36 +75,31 @@ def run(
 ) -> Path:
     """Run all rows that `folder/spine.jsonl` does not hold yet, and return its path."""
     path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, row_of=row_of, fresh=fresh)
-    judges = _judges(settings)
-    for row in [row for row in rows(settings) if row not in done]:
-        started = time.monotonic()
-        found = _row(row, settings, store, judges)
-        seconds = Record(
-            STUDY, settings.preset, row.method, row.target, DONE, time.monotonic() - started, seed=row.seed
-        )
-        records.append(path, [*(dataclasses.replace(r, study=STUDY) for r in found), seconds])
-        observe(f"{row}: {_summary(found)}{seconds.value:.0f} s")
-    return path
+    planar = PLANAR[settings.preset].replace(
+        max_steps=settings.max_steps, recipe_changes=settings.recipe_changes
+    )
+    # One judge a target: its floors are dear and serve all rows.
+    judge_of = cache(lambda name: Judge(name, planar))
+
+    def records_of(row: Row) -> list[Record]:
+        if row.target in STUDENT_T:
+            return student_t_row(row, planar, Path(folder))
+        found = _planar_row(row, judge_of(row.target), store)
+        return [dataclasses.replace(record, study=STUDY) for record in found]
+
+    asked = recipe("default", planar).recipe
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command, asked)
+    work = Work(records_of, _summary, row_of=row_of)
+    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
 
 
-def _judges(settings: Settings) -> dict[str, Judge]:
-    """Return one judge a target: its floors are dear and serve all rows."""
-    planar = PLANAR[settings.preset].replace(max_steps=settings.max_steps)
-    return {name: Judge(name, planar) for name in PLANAR_TARGETS}
-
-
-def _row(row: Row, settings: Settings, store: Store, judges: dict[str, Judge]) -> list[Record]:
-    if row.target in STUDENT_T:
-        return student_t_row(row, settings.preset, settings.max_steps, store.arrays_path.parent)
-    judge = judges[row.target]
+def _planar_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     sampler, seconds = sampler_of(row, judge, store)
-    return [
+    return of_recipe(recipe(row.method, judge.settings).recipe, [
         judge.paper_ksd(row, sampler.sample),
         judge.score(row, "sliced_w2", sampler.sample, judge.settings.pair_n, judge.settings.pairs),
         judge.record(row, "train_seconds", seconds),
-    ]
+    ])  # fmt: skip
 
 
 def _summary(found: list[Record]) -> str:

@@ -1,4 +1,4 @@
-"""Check, count, record; rows already recorded are skipped."""
+"""Check, count, record."""
 
 import time
 from collections.abc import Callable
@@ -10,10 +10,9 @@ import numpy as np
 
 from pushforward.trust import Census, Report, check
 from pushforward.trust.line import BAD, CAUTION, TRUST
-from reproduce import records
 from reproduce.records import Header, Record
-from reproduce.studies.resuming import begin
-from reproduce.studies.row import DONE, Row
+from reproduce.studies.row import Row
+from reproduce.studies.running import Work, run_rows
 from reproduce.studies.trust.cases import CASES
 from reproduce.studies.trust.defects import DEFECTS, EXACT, sampler
 from reproduce.studies.trust.settings import STUDY, Settings
@@ -45,21 +44,15 @@ def run(
     """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
     path = Path(folder) / f"{STUDY}.jsonl"
     header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, fresh=fresh)
-    for row in [row for row in rows(settings) if row not in done]:
-        started = time.monotonic()
-        found = _row(row, settings)
-        seconds = time.monotonic() - started
-        records.append(path, [*found, _record(row, settings, DONE, seconds, repeats=1)])
-        observe(f"{row}: {_summary(found)}, {seconds:.0f} s")
-    return path
+    work = Work(lambda row: _records(row, settings), _summary)
+    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
 
 
 def _replicates(row: Row, settings: Settings) -> int:
     return settings.replicates if row.method == EXACT else settings.power_replicates
 
 
-def _row(row: Row, settings: Settings) -> list[Record]:
+def _records(row: Row, settings: Settings) -> list[Record]:
     """Take a census, check the replicates against it, and count verdicts and flagged lines."""
     target, asked = CASES[row.target](), settings.settings_of_check
     started = time.monotonic()
@@ -106,4 +99,4 @@ def _summary(found: list[Record]) -> str:
         for r in found
         if "flagged" in r.metric and r.value
     ]
-    return f"not trusted {found[0].value:.0%} of {found[0].repeats} ({', '.join(lines) or 'no line'})"
+    return f"not trusted {found[0].value:.0%} of {found[0].repeats} ({', '.join(lines) or 'no line'}), "

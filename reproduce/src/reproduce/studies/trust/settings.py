@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count
 from pushforward.trust import CheckSettings
+from reproduce.studies.settings import StudySettings
 from reproduce.studies.trust.cases import CASES
 from reproduce.studies.trust.cases import EXACT as EXACT_TARGETS
 from reproduce.studies.trust.defects import DEFECTS, EXACT
@@ -14,42 +15,34 @@ METHODS = (EXACT, *DEFECTS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(StudySettings):
     """Which rows run, and how large a check is.
 
     A row is `replicates` checks of one sampler on one target that share one census of the target; exact
     samplers get `blocks` of them, with a census each, so that no census is judged by its luck.
     """
 
-    preset: str
     targets: tuple[str, ...] = tuple(CASES)
     exact_targets: tuple[str, ...] = EXACT_TARGETS
     methods: tuple[str, ...] = METHODS
     replicates: int = 25
     blocks: int = 4
     power_replicates: int = 20
-    max_steps: int | None = None
     check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
 
     def __post_init__(self):
+        super().__post_init__()
         for name in (*self.targets, *self.exact_targets):
             check_choice(name, "targets", CASES)
         for name in self.methods:
             check_choice(name, "methods", METHODS)
         for name in ("replicates", "blocks", "power_replicates"):
             check_count(getattr(self, name), name)
-        if self.max_steps is not None:
-            check_count(self.max_steps, "max_steps")
 
     @property
     def settings_of_check(self) -> CheckSettings:
         """The check's own settings, with its chains cut short if that was asked for."""
-        steps = min(self.max_steps or self.check.chain_steps, self.check.chain_steps)
-        return self.check.replace(chain_steps=steps)
-
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
+        return self.check.replace(chain_steps=self.steps(self.check.chain_steps))
 
 
 PRESETS = {

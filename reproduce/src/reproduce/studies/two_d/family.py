@@ -1,17 +1,18 @@
-"""Rows around the default sampler: itself, its teacher, and its draws made better than independent."""
+"""Rows around the default sampler: itself, its particles, and its draws made better than independent."""
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.draws import thin
-from reproduce.records import Record
+from reproduce.records import Record, of_recipe
+from reproduce.studies.drawing import from_pool
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.judge import Draw, Judge
+from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import one_shot_row, sampler_of
-from reproduce.studies.two_d.watch import lesson_of, watch
+from reproduce.studies.two_d.watch import particles_of, watch
 
 
 def default_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -23,31 +24,21 @@ def default_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return found
 
 
-def teacher_row(row: Row, judge: Judge, store: Store) -> list[Record]:
-    """Judge the teacher's particles, or the mixture of normals fitted to them: no network in either."""
-    lesson, seconds = lesson_of(row.target, row.seed)
-    frame = jax.jit(jax.vmap(lesson.frame))
-
-    def from_mixture(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
-        return frame(lesson.mixture.sample(key, n))
-
-    draw = from_pool(frame(lesson.draws)) if row.method == "smc" else from_mixture
+def annealed_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Judge the particles, or the mixture of normals fitted to them: no network in either."""
+    done = particles_of(row.target, row.seed, judge.settings)
+    found = done.state
+    assert found is not None
+    assert found.draws is not None
+    pool = jax.jit(jax.vmap(found.coordinates))(found.draws)
+    draw = from_pool(pool) if row.method == "smc" else done.sampler.sample
     if row.seed == 0:
         store.add_draws(row, draw)
-    return [
+    return of_recipe(recipe("default", judge.settings).recipe, [
         judge.paper_ksd(row, draw),
         *judge.scores(row, draw),
-        judge.record(row, "train_seconds", seconds),
-    ]
-
-
-def from_pool(pool: Float[Array, "m dim"]) -> Draw:
-    """Return `draw(key, n)`: a random choice from a fixed set, without repeats."""
-
-    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
-        return pool[jax.random.permutation(key, pool.shape[0])[:n]]
-
-    return draw
+        judge.record(row, "train_seconds", done.seconds),
+    ])  # fmt: skip
 
 
 def thin_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -61,11 +52,11 @@ def thin_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     if row.seed == 0:
         store.add_draws(row, draw, s.thin_n)
     metrics = ("sliced_w2", *(("mode_weight_error",) if row.target == "mog2" else ()))
-    return [
+    return of_recipe(recipe("default", s).recipe, [
         judge.score(row, "ksd_imq_v", draw, s.thin_n, s.chain_repeats),
         *(judge.score(row, metric, draw, s.thin_n, s.pairs) for metric in metrics),
         judge.record(row, "train_seconds", seconds),
-    ]
+    ])  # fmt: skip
 
 
 def sobol_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -82,11 +73,11 @@ def sobol_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     }  # fmt: skip
     dim = judge.target.dim
     parts = {"rmse_mean": slice(dim), "rmse_second": slice(dim, None)}
-    return [
+    return of_recipe(recipe("default", s).recipe, [
         judge.score(row, "ksd_imq_v", lambda k, n: sampler.sample(k, n, latents="sobol"), s.ksd_n, s.pairs),
         *(_rmse(row, judge, m, errors["sobol"][:, p], errors["iid"][:, p]) for m, p in parts.items()),
         judge.record(row, "train_seconds", seconds),
-    ]
+    ])  # fmt: skip
 
 
 def _rmse(row: Row, judge: Judge, metric: str, sobol: np.ndarray, iid: np.ndarray) -> Record:

@@ -1,8 +1,5 @@
 """One target's judge: metrics of draws, each beside what exact draws score under the same protocol."""
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,11 +11,9 @@ from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.targets import get
 from reproduce.records import Record
+from reproduce.studies.drawing import Draw
 from reproduce.studies.row import Row
 from reproduce.studies.two_d.settings import PUBLISHED, STUDY, Settings
-
-Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
-"""`draw(key, n)`: fresh draws of a method."""
 
 
 def _funnel_coordinates(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:

@@ -6,9 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
-from pushforward.training.assemble import build_parts
 
-from pushforward.latents import NormalMixture
+from pushforward import methods
+from pushforward.recipe.state import State, standard
+from pushforward.recipe.train import parts_of
 from pushforward.targets import get
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.rows import rows
@@ -37,10 +38,9 @@ def parameters(method: str, settings: Settings) -> tuple[int, int]:
 
         return size_of(flow.algorithm(target, width=settings.flow_width).init(jax.random.key(0)).trained), 0
     # Shapes alone matter here, so that any mixture and any draws will do.
-    mixture = NormalMixture(jnp.ones(1), jnp.zeros((1, 2)), jnp.eye(2)[None])
-    parts = build_parts(
-        jax.random.key(0), target, recipe(method, settings), mixture=mixture, draws=jnp.zeros((2, 2))
-    )
+    found = State(target=target, latent=standard(target.dim), draws=jnp.zeros((2, target.dim)))
+    filled = methods.for_target(recipe(method, settings).recipe, target)
+    parts = parts_of(jax.random.key(0), found, filled.training)
     # A score that corrects a mixture holds the mixture too; what is trained is its net.
     return size_of(parts.network), size_of(getattr(parts.score_net, "net", parts.score_net))
 

@@ -1,13 +1,14 @@
 """What each trained method is, in each preset: one configuration for all targets."""
 
+from pushforward import Settings as Training
+from pushforward import methods, preset
 from pushforward.checks import check_choice
-from pushforward.training import Settings as Recipe
-from pushforward.training import preset
+from pushforward.recipe.methods import Method
 from reproduce.studies.two_d.settings import Settings
 
 # The main text of the paper: four linear maps of 400 units, ELU, Adam at 2e-5 without a schedule, batches
 # of 5,000, five score steps, 10,000 iterations, and a Gaussian latent that starts where it starts.
-_PAPER = Recipe(
+_PAPER = Training(
     method="kl", frame="identity", width=400, depth=3, activation="elu", skip=False,
     score_width=400, score_depth=3, score_activation="elu", score_steps=5, score_batch_size=5000,
     num_steps=10_000, batch_size=5000, learning_rate=2e-5, score_learning_rate=2e-5, beta1=0.9,
@@ -17,7 +18,7 @@ _PAPER = Recipe(
 _KERNEL = preset("kl", objective="ksd", matching="none", num_steps=1500, batch_size=256, beta1=0.9)
 """The kernel methods: from the frame that KL training starts from, with its network."""
 
-OURS: dict[str, Recipe] = {
+_OURS: dict[str, Training] = {
     "default": preset("default"),
     "kl": preset("kl"),
     "fisher": preset("fisher"),
@@ -30,7 +31,7 @@ OURS: dict[str, Recipe] = {
     "steingan": _KERNEL.replace(method="steingan", objective="steingan"),
 }  # fmt: skip
 
-PAPERS: dict[str, Recipe] = OURS | {
+_PAPERS: dict[str, Training] = _OURS | {
     "kl": _PAPER,
     # The trace form needs second derivatives of the score net, which ELU's kink does not have.
     "fisher": _PAPER.replace(method="fisher", objective="fisher", score_activation="gelu"),
@@ -39,10 +40,11 @@ PAPERS: dict[str, Recipe] = OURS | {
 }
 
 
-def recipe(method: str, settings: Settings) -> Recipe:
-    """Return how `method` is trained under these settings."""
+OURS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _OURS.items()}
+PAPERS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _PAPERS.items()}
+
+
+def recipe(method: str, settings: Settings) -> Method:
+    """Return how `method` is trained under these settings: its stages and its recipe."""
     table = PAPERS if settings.preset == "paper" else OURS
-    found = table[check_choice(method, "method", table)]
-    if settings.max_steps is not None and settings.max_steps < found.num_steps:
-        found = found.replace(num_steps=settings.max_steps)
-    return found
+    return settings.asked(table[check_choice(method, "method", table)])

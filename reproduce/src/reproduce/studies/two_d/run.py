@@ -1,29 +1,26 @@
-"""Run the study: every row that is not yet recorded, one after the other."""
+"""How each row of the study is run."""
 
-import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-from pushforward._cache import let_programs_go
-from reproduce import records
 from reproduce.records import Header, Record
-from reproduce.studies.resuming import begin
-from reproduce.studies.row import DONE, Row
+from reproduce.studies.row import Row
+from reproduce.studies.running import Work, run_rows
 from reproduce.studies.two_d.baselines import chain_row, exact_row
-from reproduce.studies.two_d.family import default_row, sobol_row, teacher_row, thin_row
+from reproduce.studies.two_d.family import annealed_row, default_row, sobol_row, thin_row
 from reproduce.studies.two_d.judge import Judge
+from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.rows import row_of, rows
 from reproduce.studies.two_d.settings import STUDY, Settings
 from reproduce.studies.two_d.speed import speed_row
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import flow_row, one_shot_row
 
-Work = Callable[[Row, Judge, Store], list[Record]]
-
-WORK: dict[str, Work] = {
+WORK: dict[str, Callable[[Row, Judge, Store], list[Record]]] = {
     "default": default_row,
-    "smc": teacher_row,
-    "mixture": teacher_row,
+    "smc": annealed_row,
+    "mixture": annealed_row,
     "default-thin": thin_row,
     "default-sobol": sobol_row,
     "exact": exact_row,
@@ -46,8 +43,6 @@ def run(
 ) -> Path:
     """Run all rows that `folder/two_d.jsonl` does not hold yet, and return its path.
 
-    A row's records are added in one write when it is done, so an interruption costs one row at most.
-
     **Arguments:**
 
     - `settings`: of `PRESETS`, perhaps with changes.
@@ -56,24 +51,16 @@ def run(
     - `command`: goes into the header, for whoever wants to run it again.
     - `observe`: told one line per row.
     """
-    folder = Path(folder)
-    path, store = folder / f"{STUDY}.jsonl", Store(folder)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    done = begin(path, header, row_of=row_of, fresh=fresh, clear=store.clear)
-    todo = [row for row in rows(settings) if row not in done]
-    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
-    judges: dict[str, Judge] = {}
-    began = time.monotonic()
-    for number, row in enumerate(todo, start=1):
-        let_programs_go()
-        judge = judges.setdefault(row.target, Judge(row.target, settings))
-        started = time.monotonic()
-        found = WORK.get(row.method, one_shot_row)(row, judge, store)
-        seconds = time.monotonic() - started
-        records.append(path, [*found, judge.record(row, DONE, seconds)])
-        minutes = (time.monotonic() - began) / 60
-        observe(f"{number}/{len(todo)} {row}: {_summary(found)} {seconds:.0f} s, {minutes:.1f} min in all")
-    return path
+    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
+    header = Header.of_this_machine(STUDY, settings.preset, 0, command, recipe("default", settings).recipe)
+    judge_of = cache(lambda name: Judge(name, settings))
+    work = Work(
+        lambda row: WORK.get(row.method, one_shot_row)(row, judge_of(row.target), store),
+        _summary,
+        row_of=row_of,
+        clear=store.clear,
+    )
+    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
 
 
 def _summary(found: list[Record]) -> str:

@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
+from reproduce.studies.settings import FEW, FitSettings
 
 STUDY = "two_d"
 
@@ -13,8 +14,8 @@ PUBLISHED = "published_funnel"
 
 PAPERS = ("kl", "fisher")
 FAMILY = ("default", *PAPERS, "smc", "mixture", "default-thin", "default-sobol")
-"""Rows of one target and seed that share one teacher: the fits that start from it, what it knew before any
-network was trained, and what can be made of the default's draws."""
+"""Rows of one target and seed that begin with the same particles: the fits that start from them, what is
+known before any network is trained, and what can be made of the default's draws."""
 
 CHAINS = ("ld", "hmc", "svgd")
 NEURAL = ("flow", "ksd-ns", "steingan")
@@ -26,11 +27,11 @@ OF_PUBLISHED = ("exact", "kl", *CHAINS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(FitSettings):
     """What runs, how often, and on how many draws each figure stands.
 
     **Rows.** `targets`, `methods`; `seeds` trainings of the main methods and `side_seeds` of the neural
-    baselines; `max_steps` cuts every training short, to try a preset out.
+    baselines.
 
     **Judging.** `ksd_n` draws for the paper's KSD, over `ksd_repeats` repeats (`chain_repeats` whole runs of
     `chain_steps` iterations for chains and particles); `u_n` draws for the U-statistics and `pair_n` for
@@ -46,12 +47,10 @@ class Settings:
     **Flow.** Its sizes and training.
     """
 
-    preset: str
     targets: tuple[str, ...] = (*SIX, PUBLISHED)
     methods: tuple[str, ...] = METHODS
     seeds: int = 3
     side_seeds: int = 1
-    max_steps: int | None = None
 
     ksd_n: int = 500
     ksd_repeats: int = 100
@@ -81,6 +80,7 @@ class Settings:
     flow_width: int = 64
 
     def __post_init__(self):
+        super().__post_init__()
         for name in self.targets:
             check_choice(name, "targets", (*SIX, PUBLISHED))
         for name in self.methods:
@@ -92,19 +92,14 @@ class Settings:
         for name in ("pairs", "floor_pairs", "ksd_repeats", "chain_repeats", "checkpoint_repeats"):
             # A spread needs two.
             check_count(getattr(self, name), name, at_least=2)
-        if self.max_steps is not None:
-            check_count(self.max_steps, "max_steps")
         check_positive(self.flow_learning_rate, "flow_learning_rate")
-
-    def replace(self, **changes) -> "Settings":
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
 
 
 PRESETS: dict[str, Settings] = {
     "smoke": Settings(
-        preset="smoke", targets=("gaussian",), seeds=1, max_steps=6, ksd_n=50, ksd_repeats=2, chain_repeats=2,
-        chain_steps=5, u_n=50, pair_n=64, mmd_n=64, pairs=2, floor_pairs=2, checkpoints=2,
+        preset="smoke", targets=("gaussian",), seeds=1, max_steps=6, recipe_changes=FEW,
+        ksd_n=50, ksd_repeats=2, chain_repeats=2, chain_steps=5,
+        u_n=50, pair_n=64, mmd_n=64, pairs=2, floor_pairs=2, checkpoints=2,
         checkpoint_repeats=2, pool_n=256, thin_n=16, sobol_n=64, sobol_repeats=2, speed_n=64, many_n=4096,
         speed_repeats=2, slow_repeats=2, flow_steps=6, flow_batch_size=16, flow_width=8,
     ),

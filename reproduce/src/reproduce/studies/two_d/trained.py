@@ -11,12 +11,12 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Algorithm
 from pushforward.sampler import Sampler
-from pushforward.training import run
-from pushforward.training.loop import run_chunk
-from reproduce.records import Record
+from pushforward.training import run, run_chunk
+from reproduce.records import Record, of_recipe
+from reproduce.studies.drawing import Draw
 from reproduce.studies.fitting import at_its_end, fit_to_the_end
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.judge import Draw, Judge
+from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.settings import PAPERS, STUDY, Settings
 from reproduce.studies.two_d.store import Store
@@ -38,9 +38,9 @@ def sampler_of(row: Row, judge: Judge, store: Store) -> tuple[Sampler, float]:
         if _selects(row):
             store.add({_curve(row): watched.curve})
     else:
-        done = fit_to_the_end(jax.random.key(row.seed), judge.target, settings=how)
+        done = fit_to_the_end(jax.random.key(row.seed), judge.target, method=how)
         sampler, seconds = done.sampler, done.seconds
-    store.keep(row, how, sampler, seconds)
+    store.keep(row, how, sampler, {"study_seconds": seconds})
     return sampler, seconds
 
 
@@ -50,13 +50,13 @@ def one_shot_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     if row.seed == 0:
         store.add_draws(row, sampler.sample)
     size = sum(a.size for a in jax.tree.leaves(eqx.filter(sampler.network, eqx.is_inexact_array)))
-    return [
+    return of_recipe(recipe(row.method, judge.settings).recipe, [
         judge.paper_ksd(row, sampler.sample),
-        *([_best(row, judge, store.array(_curve(row)))] if _selects(row) else []),
+        *([_best(row, judge, store.curve(_curve(row)))] if _selects(row) else []),
         *judge.scores(row, sampler.sample),
         judge.record(row, "train_seconds", seconds),
         judge.record(row, "parameters", size),
-    ]
+    ])  # fmt: skip
 
 
 def flow_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -87,7 +87,7 @@ def train_flow(row: Row, settings: Settings, judge: Judge) -> tuple[Algorithm, A
         learning_rate=settings.flow_learning_rate,
         width=settings.flow_width,
     )
-    steps = min(settings.flow_steps, settings.max_steps or settings.flow_steps)
+    steps = settings.steps(settings.flow_steps)
     key_init, key_run = jax.random.split(row.key("train"))
     started = time.monotonic()
     result = at_its_end(

@@ -1,7 +1,6 @@
 """`fit` with someone watching: the same steps from the same key, with a look at evenly spaced checkpoints."""
 
 import time
-from functools import lru_cache
 from typing import NamedTuple
 
 import equinox as eqx
@@ -9,19 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from pushforward.training.lesson import Lesson
-from pushforward.training.phases import Work
 
+from pushforward import Fit, Sampler, methods
 from pushforward.base import ExactTarget
 from pushforward.metrics import ksd_imq_v, sliced_w2
-from pushforward.sampler import Sampler
+from pushforward.recipe.methods import Method
+from pushforward.run.clock import Progress
 from pushforward.targets import get
-from pushforward.training import Settings as Recipe
-from pushforward.training import preset
-from pushforward.training.alternating import State, averaged
-from pushforward.training.loop import Row
-from reproduce.studies.fitting import at_its_end
+from reproduce.studies.fitting import annealed, fit_to_the_end
 from reproduce.studies.two_d.settings import Settings
+
+UNSEEN = (float("nan"),) * 3
 
 
 class Watched(NamedTuple):
@@ -33,66 +30,50 @@ class Watched(NamedTuple):
     """Columns: seconds, mean KSD over the repeats, its spread, sliced W2."""
 
 
-NO_LOOK: Row = dict.fromkeys(("ksd", "spread", "w2"), float("nan")) | {"this_look": 0.0}
-
-
-@lru_cache(maxsize=1)
-def lesson_of(target: str, seed: int) -> tuple[Lesson, float]:
-    """Return what the teacher of `fit(key(seed), target)` learns, and in how many seconds.
-
-    The last lesson is kept: it depends on the target and the key alone, so that all methods which ask for
-    a teacher would learn the same one again.
-    """
-    started = time.monotonic()
-    work = Work(jax.random.key(seed), get(target), preset("default"), progress=False)
-    work.teach()
-    assert work.lesson is not None
-    return work.lesson, time.monotonic() - started
-
-
-def watch(name: str, seed: int, recipe: Recipe, settings: Settings, *, look: bool = True) -> Watched:
+def watch(name: str, seed: int, how: Method, settings: Settings, *, look: bool = True) -> Watched:
     """Train as `fit(key(seed), target)` does and judge `settings.checkpoints` evenly spaced checkpoints.
 
-    What `fit` does after training, the repair of mode weights that follows exact KL, is left out.
+    What `fit` does after training, the reweighting of modes that follows exact KL, is left out.
     """
-    target = get(name)
+    target, key = get(name), jax.random.key(seed)
+    key_look = jax.random.fold_in(key, 1)
     assert isinstance(target, ExactTarget)
-    work = Work(jax.random.key(seed), target, recipe, progress=False)
-    teacher_seconds, looking = 0.0, 0.0
-    if recipe.frame == "teacher":
-        work.lesson, teacher_seconds = lesson_of(name, seed)
-    work.build()
+    start, seconds, looking = None, 0.0, 0.0
+    if how.recipe.training.frame == "annealed":
+        before = particles_of(name, seed, settings)
+        start, seconds = before.state, before.seconds
+    lines: list[tuple[float, ...]] = []
 
-    def sampler_at(state: State) -> Sampler:
-        assert work.parts is not None
-        return Sampler(work.parts.latent, averaged(work.parts, state), work.frame)
-
-    def monitor(state: State) -> Row:
+    def watcher(row: Progress) -> None:
         nonlocal looking
-        started = time.monotonic()
-        row = _look(work.key_check, sampler_at(state), target, settings) if look else NO_LOOK
-        looking += time.monotonic() - started
-        return row | {"looking": looking}
-
-    work.train(monitor, settings.checkpoints)
-    result = at_its_end(work.hand_back()[2])
-    curve = np.array([
+        assert row.sampler is not None
         # A row's clock is read before it is looked at: what counts is the looking of the rows before.
-        (teacher_seconds + r["seconds"] - (r["looking"] - r["this_look"]), r["ksd"], r["spread"], r["w2"])
-        for r in result.rows
-    ])  # fmt: skip
-    return Watched(sampler_at(result.state), float(curve[-1, 0]), curve)
+        at, began = seconds + row["seconds"] - looking, time.monotonic()
+        lines.append((at, *(_look(key_look, row.sampler, target, settings) if look else UNSEEN)))
+        looking += time.monotonic() - began
+
+    # As many rows as checkpoints.
+    only = how.replace(stages=(methods.TRAIN,), clock={"rows": settings.checkpoints})
+    done = fit_to_the_end(key, target, method=only, start=start, callback=watcher)
+    curve = np.array(lines)
+    return Watched(done.sampler, float(curve[-1, 0]), curve)
 
 
-def _look(key: Key[Array, ""], sampler: Sampler, target: ExactTarget, settings: Settings) -> Row:
-    started = time.monotonic()
+def particles_of(name: str, seed: int, settings: Settings) -> Fit:
+    """Return what `fit(key(seed), target)` finds before it trains."""
+    return annealed(get, name, seed, settings.asked(methods.METHODS["annealed"]))
+
+
+def _look(
+    key: Key[Array, ""], sampler: Sampler, target: ExactTarget, settings: Settings
+) -> tuple[float, float, float]:
+    """Return the mean KSD, its spread and sliced W2."""
     key_ksd, key_w2 = jax.random.split(key)
     ksds = np.asarray(
         _ksds(sampler, target, jax.random.split(key_ksd, settings.checkpoint_repeats), settings.ksd_n)
     )
     w2 = float(_w2(sampler, target, key_w2, settings.pair_n))
-    row = {"ksd": float(ksds.mean()), "spread": float(ksds.std(ddof=1)), "w2": w2}
-    return row | {"this_look": time.monotonic() - started}
+    return float(ksds.mean()), float(ksds.std(ddof=1)), w2
 
 
 @eqx.filter_jit
