@@ -108,15 +108,18 @@ def test_whole_numbers_are_read_alike():
 
 def test_settings_are_converted_to_their_types():
     changes = ["width=128", "learning_rate=1e-4", "skip=no", "latent_dim=none", "matching=none"]
-    assert parse(changes) == {
+    assert parse(changes, pf.Recipe()) == {
         "width": 128, "learning_rate": 1e-4, "skip": False, "latent_dim": None, "matching": "none",
     }  # fmt: skip
-    assert parse(["latent_dim=3"]) == {"latent_dim": 3}
+    changes = ["latent_dim=3", "annealing.num_particles=4e3", "rise=[0.1, 0.5]"]
+    assert parse(changes, pf.Recipe()) == {
+        "latent_dim": 3, "annealing.num_particles": 4000, "rise": (0.1, 0.5),
+    }  # fmt: skip
 
 
 def test_a_diverged_fit_is_written_and_fails(invoke, tmp_path, monkeypatch, run_folder):
-    settings = pf.preset("kl", frame="identity")
-    done = pf.Fit(load_run(run_folder).sampler(), Outcome.DIVERGED, settings, [], [])
+    recipe = pf.methods.KL(frame="identity").recipe
+    done = pf.Fit(load_run(run_folder).sampler(), Outcome.DIVERGED, recipe, [], [])
 
     def diverge(*args, **options):
         raise FitError("it overflowed at step 7.", done)

@@ -70,6 +70,7 @@ def test_text_of_a_stranger_does_not_steer_the_terminal(invoke, copy):
             "metrics": {"ksd": {"value": "low"}},
         },
         {
+            "method": ["kl"],
             "settings": {"width": {"a": [1]}},
             "metrics": {"ksd": {"value": 1.0, "floor": 0}},
             "message": 10**400,

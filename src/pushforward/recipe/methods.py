@@ -99,6 +99,9 @@ class _Methods(Mapping[str, Method]):
     def __getitem__(self, name: str) -> Method:
         return _made(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
     def __iter__(self) -> Iterator[str]:
         return iter((*_CHOICES, "annealed"))
 
