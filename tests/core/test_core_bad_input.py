@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.preflight.requirements import check_target
+from pushforward.preflight.checks import require_target
 from reproduce.targets import random_target
 
 KEY = jax.random.key(0)
@@ -77,7 +77,7 @@ def test_good_log_densities_pass():
         lambda x: jnp.where(x[0] > 4.0, jnp.nan, good(x)),  # nor is a corner that is not defined
         lambda x: -jnp.sum(jnp.abs(x)),  # nor a kink
     ):
-        check_target(KEY, pf.Target.from_log_density(fn, dim=2))
+        require_target(KEY, pf.Target.from_log_density(fn, dim=2))
 
 
 def test_targets_that_are_none():
@@ -225,7 +225,7 @@ def test_parts_that_need_annealed_particles():
 @pytest.mark.parametrize("number", [6, 7, 10, 31])
 def test_what_rises_for_long_towards_its_mass_is_not_improper(number):
     # Bent and with long tails, shifted to thousands of its scales: at the origin it rises along some axes.
-    check_target(jax.random.key(number), random_target(number))
+    require_target(jax.random.key(number), random_target(number))
 
 
 def test_a_prior_that_overflows_far_out_is_not_improper():
@@ -235,4 +235,4 @@ def test_a_prior_that_overflows_far_out_is_not_improper():
         return -2.0 * x[0] - jnp.where(scale > 0, 1.0 / scale, -jnp.inf) - 0.5 * x[1] ** 2
 
     for seed in range(4):
-        check_target(jax.random.key(seed), pf.Target.from_log_density(overflowing, dim=2))
+        require_target(jax.random.key(seed), pf.Target.from_log_density(overflowing, dim=2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.preflight.requirements import check_target as refuse
+from pushforward.preflight.checks import require_target as refuse
 
 pytestmark = pytest.mark.usefixtures("unhooked")
 

@@ -1,5 +1,6 @@
 """Obvious improperness: ways to infinity along which the log density grows, or does not fall."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -11,65 +12,73 @@ from pushforward.probing import evaluate
 from pushforward.recipe.peaks import climb_from, far_starts
 from pushforward.recipe.table import Search
 
-RADII = np.array([3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8])
-MAX_AXES, NUM_GENERIC, NUM_STARTS = 64, 8, 2
-WALKS, SUMMITS, WALK_STEPS = 64, 2, 300
-"""Uphill walks that are to confirm a suspicion, how many of the highest count, and their length."""
 
-NOT_FALLING = -0.05
-"""Slopes of `log q` against `log r` above this do not fall. An integral along a line needs one below -1."""
+@dataclass(frozen=True)
+class Rays:
+    """How properness is tried; lengths are in the target's units, slopes those of `log q` against `log r`."""
+
+    radii: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8)  # at which a ray is looked at
+    axes: int = 64  # that are tried; of more coordinates, so many at random
+    generic: int = 8  # directions at random
+    starts: int = 2  # points near the origin that rays set out from
+    walks: int = 64  # uphill, to confirm a suspicion
+    walk_steps: int = 300
+    summits: int = 2  # of the highest places reached, that rays set out from again
+    flat: float = -0.05  # slopes above this do not fall
+    integrable: float = -1.0  # an integral along a line needs a slope below this
+
+
+RAYS = Rays()
 
 
 class Escape(NamedTuple):
-    """A way to infinity: its direction, what to call it, and how the log density goes along it."""
+    """A way to infinity along which the density falls too slowly to be integrable on it."""
 
-    direction: np.ndarray
     words: str
+    """What to call its direction."""
     slope: float
     """Of `log q` against `log r`, far out; infinite where the log density itself is."""
+    falls: bool
+    """Whether it falls at all, from the origin or from the highest places."""
 
 
-def find_escapes(
-    rng: np.random.Generator, target: Target, scores: np.ndarray, *, slowest: float = NOT_FALLING
-) -> list[Escape]:
-    """Return directions along which the log density falls no faster than `slowest`, from every start.
+def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[Escape]:
+    """Return directions along which the log density does not fall fast enough, from every start.
 
     Tried are the axes both ways, a few directions at random, and those in which no score ever pointed: sums
     and differences that the density does not depend on. What is -inf far out falls; what is NaN is cut off.
     Far from its mass a proper density may rise for long, so what is suspected near the origin must also
     hold from the highest places that uphill walks reach.
     """
-    found = _along(
-        target, _directions(rng, target, scores), rng.normal(size=(NUM_STARTS, target.dim)), slowest
-    )
+    ways = _directions(rng, target, scores)
+    slopes = _slopes(target, ways, rng.normal(size=(RAYS.starts, target.dim)))
+    found = [(way, slope) for way, slope in zip(ways, slopes, strict=True) if slope > RAYS.integrable]
     if not found:
         return []
     summits = _summits(jax.random.key(rng.integers(2**31)), target)
-    still = _along(target, [(escape.direction, escape.words) for escape in found], summits, slowest)
-    confirmed = {escape.words for escape in still}
-    return [escape for escape in found if escape.words in confirmed]
+    again = _slopes(target, [way for way, _ in found], summits)
+    return [
+        Escape(words, slope, falls=min(slope, other) <= RAYS.flat)
+        for ((_, words), slope), other in zip(found, again, strict=True)
+        if other > RAYS.integrable
+    ]
 
 
-def _along(
-    target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarray, slowest: float
-) -> list[Escape]:
-    """Return the ways that fall no faster than `slowest` from every start."""
+def _slopes(target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarray) -> list[float]:
+    """Return the slope along each way, the steepest of those from all starts."""
     directions = np.stack([direction for direction, _ in ways])
-    points = starts[:, None, None] + RADII[:, None] * directions[:, None]
+    points = starts[:, None, None] + np.array(RAYS.radii)[:, None] * directions[:, None]
     values = evaluate(target, points.reshape(-1, target.dim))[0]
-    values = values.reshape(len(starts), len(ways), len(RADII)).astype(np.float64)
-    slopes = [min(_slope(line) for line in values[:, number]) for number in range(len(ways))]
-    return [Escape(*way, slope) for way, slope in zip(ways, slopes, strict=True) if slope > slowest]
+    values = values.reshape(len(starts), len(ways), len(RAYS.radii)).astype(np.float64)
+    return [min(_slope(line) for line in values[:, number]) for number in range(len(ways))]
 
 
 def _summits(key: Key[Array, ""], target: Target) -> Float[np.ndarray, "n dim"]:
     """Return the highest places found; those of an improper density are as far out as the walks could go."""
     numbers = Search()
-    x, value, _ = (
-        np.asarray(each)
-        for each in climb_from(target, *far_starts(key, WALKS, target.dim, numbers), WALK_STEPS, numbers)
-    )
-    return x[np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[:SUMMITS]]
+    starts = far_starts(key, RAYS.walks, target.dim, numbers)
+    x, value, _ = map(np.asarray, climb_from(target, *starts, RAYS.walk_steps, numbers))
+    return x[np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[: RAYS.summits]]
 
 
 def _slope(values: np.ndarray) -> float:
@@ -81,7 +90,7 @@ def _slope(values: np.ndarray) -> float:
         fell = usable >= 2 and values[usable - 1] < values[usable - 2]
         if not fell:
             return np.inf
-    values, radii = values[:usable], RADII[:usable]
+    values, radii = values[:usable], np.array(RAYS.radii[:usable])
     # Three points beyond the region where the mass may lie; nearer to it, growth is no sin.
     if usable < 4 or not np.isfinite(values).all():
         return -np.inf
@@ -91,12 +100,12 @@ def _slope(values: np.ndarray) -> float:
 def _directions(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[tuple[np.ndarray, str]]:
     dim = target.dim
     names = target.parameters.coordinate_names() if target.parameters else [f"x[{i}]" for i in range(dim)]
-    axes = np.arange(dim) if dim <= MAX_AXES else np.sort(rng.choice(dim, MAX_AXES, replace=False))
+    axes = np.arange(dim) if dim <= RAYS.axes else np.sort(rng.choice(dim, RAYS.axes, replace=False))
     ways = []
     for axis in axes:
-        for sign, word in ((1.0, "+"), (-1.0, "-")):
-            ways.append((sign * np.eye(1, dim, int(axis))[0], f"{names[axis]} -> {word}infinity"))
-    for _ in range(NUM_GENERIC):
+        unit = np.eye(1, dim, int(axis))[0]
+        ways += [(unit, f"{names[axis]} -> +infinity"), (-unit, f"{names[axis]} -> -infinity")]
+    for _ in range(RAYS.generic):
         direction = rng.normal(size=dim)
         ways.append((direction / np.linalg.norm(direction), "a random direction"))
     for direction in _unseen(scores):

@@ -19,7 +19,7 @@ from pushforward.base import Target, key_for
 from pushforward.checks import check_count, check_duration, check_key
 from pushforward.machine import versions
 from pushforward.one_by_one import one_by_one
-from pushforward.preflight.requirements import check_target
+from pushforward.preflight.checks import require_target
 from pushforward.recipe.methods import METHODS, Method, changes_of, for_target, method_of
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
@@ -111,7 +111,7 @@ def fit(
     chosen = method_of(method, settings, recipe)
     if steps is not None:
         chosen = chosen.replace(num_steps=check_count(steps, "steps"))
-    check_target(key_for(key, "preflight"), target)
+    require_target(key_for(key, "preflight"), target)
     numbers = for_target(chosen.recipe, target)
     # What can go on later, or has been told how far to go, is cut and not planned.
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
