@@ -31,7 +31,7 @@ def _check_size(size: int) -> int:
 
 
 class Latent(eqx.Module):
-    """A law of latents `z`: `num_uniforms` says how long a point of a low-discrepancy set must be."""
+    """A law of latents `z`."""
 
     @property
     @abc.abstractmethod
@@ -39,9 +39,9 @@ class Latent(eqx.Module):
         """Coordinates of a latent."""
 
     @property
-    @abc.abstractmethod
     def num_uniforms(self) -> int:
-        """How many uniforms make one latent."""
+        """How many uniforms make one latent: one a coordinate, unless a law says otherwise."""
+        return self.dim
 
     @abc.abstractmethod
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
@@ -56,8 +56,8 @@ class Latent(eqx.Module):
         """Return the normalised log density of one latent."""
 
 
-class Normal(Latent):
-    """Standard normal latents."""
+class _Alike(Latent):
+    """Independent coordinates that all have the same law."""
 
     size: int = eqx.field(static=True, converter=_check_size)
 
@@ -66,10 +66,9 @@ class Normal(Latent):
         """Coordinates of a latent."""
         return self.size
 
-    @property
-    def num_uniforms(self) -> int:
-        """One a coordinate."""
-        return self.dim
+
+class Normal(_Alike):
+    """Standard normal latents."""
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw latents."""
@@ -84,20 +83,8 @@ class Normal(Latent):
         return norm.logpdf(z).sum()
 
 
-class Uniform(Latent):
+class Uniform(_Alike):
     """Uniform latents on `(-1, 1)^dim`."""
-
-    size: int = eqx.field(static=True, converter=_check_size)
-
-    @property
-    def dim(self) -> int:
-        """Coordinates of a latent."""
-        return self.size
-
-    @property
-    def num_uniforms(self) -> int:
-        """One a coordinate."""
-        return self.dim
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw latents."""
@@ -130,11 +117,6 @@ class NormalMixture(Latent):
     def dim(self) -> int:
         """Coordinates of a latent."""
         return self.means.shape[1]
-
-    @property
-    def num_uniforms(self) -> int:
-        """One a coordinate: the first says the component too."""
-        return self.dim
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw a component, then a normal."""
@@ -216,11 +198,6 @@ class IndependentMixtures(Latent):
         """Coordinates of a latent."""
         return self.means.shape[0]
 
-    @property
-    def num_uniforms(self) -> int:
-        """One a coordinate: it says the component too."""
-        return self.dim
-
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw the component of every coordinate, then a normal."""
         key_component, key_normal = jax.random.split(key)
@@ -261,4 +238,4 @@ _parts = jax.vmap(_part)
 
 
 Mixture = NormalMixture | IndependentMixtures
-"""What can stand for a teacher's draws, and be the latent law of a sampler."""
+"""What can be fitted to draws of a target, and be the latent law of a sampler."""
