@@ -1,27 +1,9 @@
 """`export` and `break-even` from the command line; what they compute is tested elsewhere."""
 
 import json
+import shutil
 
 import onnx
-import pytest
-
-from pushforward import payback
-from pushforward.payback import BreakEven
-
-FOUND = BreakEven("rosenbrock", 40.0, 1e-6, 4.0, 1e-3, 8000, 1500.0, 1.0, 0.0)
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """Leave NUTS out: what is measured is told, and what was asked for is kept."""
-    calls = []
-
-    def measure(key, sampler, target, *, budget):
-        calls.append((sampler.dim, target.name, budget))
-        return FOUND
-
-    monkeypatch.setattr(payback, "break_even", measure)
-    return calls
 
 
 def test_export(invoke, run_folder, tmp_path):
@@ -37,18 +19,26 @@ def test_export(invoke, run_folder, tmp_path):
     assert "must end in `.onnx`" in wrong.output
 
 
-def test_break_even(invoke, run_folder, asked):
-    shown = invoke("break-even", run_folder, "--budget", "5")
+def test_break_even(invoke, run_folder):
+    shown = invoke("break-even", run_folder, "--budget", "1")
     assert shown.exit_code == 0, shown.output
-    assert "after 36,000 effective draws" in shown.output
-    assert asked == [(2, "rosenbrock", 5.0)]
-    told = invoke("break-even", run_folder / "sampler.pf", "--json")
-    assert json.loads(told.output)["nuts_ess"] == 1500.0
+    words = " ".join(shown.output.split())
+    assert "target rosenbrock" in words
+    assert "measured on" in words
+    assert "break-even" in words
+    told = invoke("break-even", run_folder / "sampler.pf", "--json", "--budget", "1")
+    assert told.exit_code == 0, told.output
+    figures = json.loads(told.output)
+    assert figures["target"] == "rosenbrock"
+    # Rounds of 250 steps of four chains, the last of which began within the budget; a second more for a
+    # machine that has much else to do.
+    rounds, rest = divmod(figures["nuts_draws"], 1000)
+    assert rest == 0
+    sampling = figures["nuts_seconds_per_effective_draw"] * figures["nuts_ess"]
+    assert rounds == 1 or figures["nuts_setup_seconds"] + sampling * (rounds - 1) / rounds < 2.0
 
 
-def test_break_even_never_runs_a_file_unasked(invoke, run_folder, tmp_path, asked):
-    import shutil
-
+def test_break_even_never_runs_a_file_unasked(invoke, run_folder, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(run_folder, folder)
     about = json.loads((folder / "run.json").read_text())
@@ -58,4 +48,3 @@ def test_break_even_never_runs_a_file_unasked(invoke, run_folder, tmp_path, aske
     found = invoke("break-even", folder)
     assert found.exit_code == 2
     assert "--target is needed" in found.output
-    assert not asked

@@ -1,5 +1,6 @@
 """NumPy makes of the same latents what JAX makes of them, and its own latents have the right law."""
 
+import os
 import threading
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_draws_of_a_seed(tmp_path):
 
 
 def test_many_rows_are_shared_among_threads_and_threads_share_a_sampler(tmp_path, monkeypatch):
-    monkeypatch.setattr("pushforward.runtime.sampler._cores", lambda: 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2}, raising=False)
     light = reload(modulated(), tmp_path)
     latents = np.random.default_rng(0).normal(size=(13 * TILE + 7, 3)).astype(np.float32)
     found: dict[int, np.ndarray] = {}
@@ -77,7 +78,7 @@ def test_many_rows_are_shared_among_threads_and_threads_share_a_sampler(tmp_path
         thread.start()
     for thread in threads:
         thread.join()
-    monkeypatch.setattr("pushforward.runtime.sampler._cores", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
     expected = light(latents)
     for each in found.values():
         np.testing.assert_array_equal(each, expected)
