@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward import payback
 from pushforward.base import Algorithm
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import mlp
 from pushforward.payback import BreakEven
+from pushforward.payback.measure import run_chains, units_and_pace
 from pushforward.sampler import Sampler
 
 KEY = jax.random.key(0)
@@ -89,41 +89,36 @@ class Chain:
 
 
 @pytest.mark.parametrize("stay", [1, 10])
-def test_effective_draws_are_counted(stay, monkeypatch):
+def test_effective_draws_are_counted(stay):
     """Draws held for ten steps are worth a tenth; ArviZ's estimate of that is within a third."""
-    import arviz
-
-    monkeypatch.setattr(payback, "_opponents", lambda: (arviz, Chain(stay)))
-    monkeypatch.setattr(payback, "DRAWS", 2048)
-    found = pf.break_even(KEY, sampler(STORY), target(), budget=60.0)
-    assert found.train_seconds == 40.5
-    assert found.nuts_ess >= payback.ENOUGH
-    assert found.nuts_draws / stay / found.nuts_ess == pytest.approx(1.0, abs=0.34)
-    assert found.nuts_r_hat < 1.05
-    assert found.seconds_per_draw > 0
+    chains = Chain(stay)(target(), num_chains=4, num_warmup=20)
+    found = run_chains(jax.random.split(KEY), chains, "flat", budget=60.0, sweeps=250, enough=2_000)
+    assert found["nuts_ess"] >= 2_000
+    assert found["nuts_draws"] / stay / found["nuts_ess"] == pytest.approx(1.0, abs=0.34)
+    assert found["nuts_r_hat"] < 1.05
     # A chain that stays ten times as long must draw ten times as long; a smaller budget ends it earlier.
-    assert found.nuts_draws % (4 * payback.SWEEPS) == 0
+    assert found["nuts_draws"] % (4 * 250) == 0
 
 
-def test_the_budget_ends_it(monkeypatch):
-    import arviz
-
-    monkeypatch.setattr(payback, "_opponents", lambda: (arviz, Chain(10)))
-    monkeypatch.setattr(payback, "DRAWS", 2048)
-    found = pf.break_even(KEY, sampler(STORY), target(), budget=1e-9)
-    assert found.nuts_draws == 4 * payback.SWEEPS
+def test_the_budget_ends_it():
+    chains = Chain(10)(target(), num_chains=4, num_warmup=20)
+    found = run_chains(jax.random.split(KEY), chains, "flat", budget=1e-9, sweeps=250)
+    assert found["nuts_draws"] == 4 * 250
 
 
-def test_nuts_itself(monkeypatch):
-    monkeypatch.setattr(payback, "DRAWS", 2048)
-    found = pf.break_even(KEY, sampler(STORY), target(), num_warmup=50, num_chains=2, budget=20.0)
+def test_nuts_itself():
+    found = pf.break_even(
+        KEY, sampler(STORY), target(), num_warmup=50, num_chains=2, budget=20.0, num_draws=2048
+    )
+    assert found.train_seconds == 40.5
+    assert found.seconds_per_draw > 0
     assert found.nuts_r_hat < 1.05
     assert 0.2 < found.nuts_ess / found.nuts_draws < 3.0
 
 
 def test_units_are_those_of_the_draws():
-    frame, seconds = payback._draw(KEY, Sampler(Normal(2), mlp(KEY, 2, 2, width=2, depth=1, skip=True, zero_last=True),
-        Frame(jnp.asarray([5.0, -900.0]), jnp.asarray([0.01, 30.0]), jnp.zeros(2), jnp.zeros(2), jnp.eye(2))))  # fmt: skip
+    frame, seconds = units_and_pace(KEY, Sampler(Normal(2), mlp(KEY, 2, 2, width=2, depth=1, skip=True, zero_last=True),
+        Frame(jnp.asarray([5.0, -900.0]), jnp.asarray([0.01, 30.0]), jnp.zeros(2), jnp.zeros(2), jnp.eye(2))), 100_000)  # fmt: skip
     np.testing.assert_allclose(frame.centre, [5.0, -900.0], atol=1.0)
     np.testing.assert_allclose(frame.scale, [0.01, 30.0], rtol=0.02)
     assert seconds > 0

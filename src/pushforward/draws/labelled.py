@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from pushforward.base import Target
+from pushforward.optional import need
 
 if TYPE_CHECKING:
     from pushforward.draws.record import Draws
@@ -24,14 +25,7 @@ def import_arviz() -> Any:
     """Import ArviZ without the news that it prints, or say how to get it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            import arviz
-        except ImportError as error:
-            raise ImportError(
-                "`to_arviz` and `.nc` files need `arviz`, which is not installed. "
-                "Install it with `pip install 'pushforward[draws]'`."
-            ) from error
-    return arviz
+        return need("`to_arviz` and `.nc` files need", "arviz", "draws")
 
 
 def to_arviz(draws: "Draws", target: Target | None = None, *, coordinates: bool = False) -> Any:

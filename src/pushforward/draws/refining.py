@@ -13,6 +13,7 @@ from pushforward.base import Target
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.metrics.inputs import check_draws
 from pushforward.one_by_one import one_by_one
+from pushforward.optional import need
 
 TARGET_ACCEPTANCE = {"mala": 0.574, "hmc": 0.8}
 NUM_LEAPFROG = 8
@@ -75,7 +76,7 @@ def refine(
     if not isinstance(target, Target):
         raise TypeError(f"`target` must be a Target; got {type(target).__name__}.")
     draws = check_draws(draws, dim=target.dim, at_least=2)
-    _require_blackjax()
+    need("`refine` stands on", "blackjax", "mcmc")
     key_tune, key_move = jax.random.split(key)
     points = np.asarray(draws)
     centre, root = _whitening(points)
@@ -105,16 +106,6 @@ def refine(
         float(step_size),
         int(np.sum(~usable)),
     )
-
-
-def _require_blackjax() -> None:
-    try:
-        import blackjax  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "`refine` stands on `blackjax`, which is not installed. "
-            "Install it with `pip install 'pushforward[mcmc]'`."
-        ) from error
 
 
 class _Whitened(eqx.Module):

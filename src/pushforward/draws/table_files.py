@@ -11,6 +11,7 @@ import numpy as np
 
 from pushforward.container import BadFileError
 from pushforward.draws.contents import Contents, check_expansion, read_words
+from pushforward.optional import need
 
 KEY = "pushforward"
 """Under this name both formats keep our words."""
@@ -21,14 +22,7 @@ COLUMN = re.compile(r"(.+)\[([0-9]{1,9}(?:,[0-9]{1,9}){0,15})\]", re.DOTALL)
 
 def import_pyarrow() -> tuple[Any, Any]:
     """Import pyarrow and its Parquet part, or say how to get it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "`.parquet` files need `pyarrow`, which is not installed. "
-            "Install it with `pip install 'pushforward[draws]'`."
-        ) from error
+    pyarrow = need("`.parquet` files need", "pyarrow", "draws", "parquet")
     return pyarrow, pyarrow.parquet
 
 

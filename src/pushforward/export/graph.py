@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pushforward.export.extras import import_onnx
+from pushforward.optional import need
 
 OPSET, IR_VERSION = 17, 8
 """Of 2022: old enough for the runtimes that are in use, new enough for every operator needed here."""
@@ -16,7 +16,7 @@ class Graph:
     def __init__(self, dtype: np.dtype):
         """Begin an empty graph whose numbers are all of one type."""
         self.dtype = dtype
-        self._onnx = import_onnx()
+        self._onnx = need("Exporting stands on", "onnx", "export", "checker", "helper", "numpy_helper")
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 

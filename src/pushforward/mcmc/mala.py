@@ -5,12 +5,9 @@ import jax.numpy as jnp
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_positive
 from pushforward.mcmc import metropolis
-from pushforward.mcmc.extras import missing
+from pushforward.optional import need
 
-try:
-    import blackjax
-except ImportError as error:
-    raise missing("blackjax") from error
+blackjax = need("This chain stands on", "blackjax", "mcmc")
 
 # One kernel for all: `build_kernel` makes a new function at each call, and each would be compiled.
 KERNEL = blackjax.mala.build_kernel()

@@ -10,13 +10,9 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
 from pushforward.mcmc.chains import start
-from pushforward.mcmc.extras import missing
+from pushforward.optional import need
 
-try:
-    import blackjax
-    from blackjax.adaptation.base import get_filter_adapt_info_fn
-except ImportError as error:
-    raise missing("blackjax") from error
+blackjax = need("This chain stands on", "blackjax", "mcmc", "adaptation.base")
 
 KERNEL = blackjax.nuts.build_kernel()
 
@@ -86,7 +82,7 @@ def _init(
         target.log_density,
         is_mass_matrix_diagonal=not dense_mass,
         target_acceptance_rate=target_acceptance,
-        adaptation_info_fn=get_filter_adapt_info_fn(),
+        adaptation_info_fn=blackjax.adaptation.base.get_filter_adapt_info_fn(),
     )
 
     def tune(key, position):

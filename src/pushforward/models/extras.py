@@ -5,14 +5,6 @@ from collections.abc import Iterable
 import numpy as np
 
 
-def missing(package: str) -> ImportError:
-    """Return the error that names the package and the way to get it."""
-    return ImportError(
-        f"This front end needs `{package}`, which is not installed. "
-        f"Install it with `pip install {package}` or `pip install 'pushforward[models]'`."
-    )
-
-
 def first_line(error: BaseException) -> str:
     """Return an error in one line."""
     lines = str(error).strip().splitlines()

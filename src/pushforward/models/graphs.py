@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from pushforward.optional import need
+
 LARGE = 32
 """Constants with more numbers than this are data: arguments of the compiled program."""
 
@@ -19,7 +21,7 @@ def import_pymc() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            import pymc
+            pymc = need("This front end needs", "pymc", "models", alone=True)
             import pytensor.link.jax.dispatch  # noqa: F401
         finally:
             jax.config.update("jax_enable_x64", double)

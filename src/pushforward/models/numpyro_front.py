@@ -10,7 +10,8 @@ import numpy as np
 
 from pushforward.base import NamedTarget
 from pushforward.models import sites
-from pushforward.models.extras import check_observed, first_line, listed, missing
+from pushforward.models.extras import check_observed, first_line, listed
+from pushforward.optional import need
 from pushforward.parameters import Parameters, read_constraint
 
 
@@ -29,10 +30,7 @@ def from_numpyro(model: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Nam
     - `model`: the model. Sites must be continuous, and their supports must not depend on other sites.
     - `args`, `kwargs`: what it is called with: its data.
     """
-    try:
-        import numpyro  # noqa: F401
-    except ImportError as error:
-        raise missing("numpyro") from error
+    need("This front end needs", "numpyro", "models", alone=True)
     if not callable(model):
         raise TypeError(f"`model` must be a function with NumPyro's sites; got {type(model).__name__}.")
     name = getattr(model, "__name__", type(model).__name__)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pushforward.base import NamedTarget
 from pushforward.models import graphs, supports
-from pushforward.models.extras import check_observed, first_line, listed, missing
+from pushforward.models.extras import check_observed, first_line, listed
 from pushforward.parameters import Parameters
 
 
@@ -32,10 +32,7 @@ def from_pymc(model: Any) -> NamedTarget:
 
     - `model`: a `pymc.Model`, with its data. Free variables must be continuous, and their limits constants.
     """
-    try:
-        pymc = graphs.import_pymc()
-    except ImportError as error:
-        raise missing("pymc") from error
+    pymc = graphs.import_pymc()
     if not isinstance(model, pymc.Model):
         raise TypeError(
             f"`model` must be a pymc.Model; got {type(model).__name__}. A NumPyro model goes to "
