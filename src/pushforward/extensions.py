@@ -1,15 +1,17 @@
-"""What other installed packages add: commands, targets and samplers, found by their entry points."""
+"""What other installed packages add: commands, targets, samplers and networks, by their entry points."""
 
 from functools import cache
 from importlib import metadata
 
 COMMANDS, SAMPLERS, TARGETS = "pushforward.commands", "pushforward.samplers", "pushforward.targets"
+NETWORKS = "pushforward.networks"
 """Groups of entry points: a function that Typer understands; one that writes draws of a sampler that comes
-with a package; a constructor of a target without arguments."""
+with a package; a constructor of a target without arguments; a class of networks that a file may name."""
 
 REPRODUCE = {
     COMMANDS: ("demo", "study", "report"),
     SAMPLERS: ("mnist", "mnist-fisher"),
+    NETWORKS: ("NoiseHead",),
     TARGETS: (
         *("donut", "published_funnel", "student_t", "student_t_mixture"),
         *("double_well", "many_well", "phi4", "dw4", "lj13"),

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward import files
+from pushforward import extensions, files
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, Coupled, Invertible, Modulated, NoiseHead
+from pushforward.networks import MLP, Coupled, Invertible, Modulated
 from pushforward.networks.invertible import log_density
 from pushforward.parameters.record import Parameters
 from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
@@ -24,8 +24,19 @@ from pushforward.tables import brief, html_table
 if TYPE_CHECKING:
     from pushforward.draws.record import Draws
 
-_NETWORKS = (MLP, Modulated, Coupled, NoiseHead)
-_CLASSES = {c.__name__: c for c in (*_NETWORKS, Normal, Uniform, NormalMixture, IndependentMixtures, Frame)}
+
+class _Classes(dict):
+    """What a file may name: the classes of this package, and networks that other installed packages add."""
+
+    def __missing__(self, name: str) -> type:
+        remedy = extensions.remedy(extensions.NETWORKS, name)
+        if remedy:
+            raise ValueError(remedy)
+        return extensions.extensions(extensions.NETWORKS)[name].load()
+
+
+_LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
+_CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, *_LAWS, Frame)})
 
 
 class Sampler(eqx.Module):
@@ -219,12 +230,8 @@ def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> N
 
 
 def _no_density(network: Any) -> str:
-    if isinstance(network, NoiseHead):
-        return (
-            "the density of a sampler with a noise head is an average over latents, which has no closed "
-            "form; `pushforward.trust.log_density(key, sampler, x)` estimates it at a batch of points."
-        )
-    return (
+    # A network may know what to do instead.
+    return getattr(network, "no_density", None) or (
         f"the density of this sampler is not known, since its map, {type(network).__name__}, has no inverse "
         "in closed form. The default method's map has one in more than three dimensions, and every method's "
         'has one with `preset(method, network="coupled", extra_latents=0)`, from two dimensions on.'

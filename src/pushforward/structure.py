@@ -40,10 +40,13 @@ def rebuild(
     if "tuple" in node:
         return tuple(rebuild(part, *rest, depth=depth + 1) for part in node["tuple"])
     if "module" in node:
-        if node["module"] not in classes:
-            raise ValueError(f"it names a module {node['module']!r} that this release does not know.")
+        try:
+            make = classes[node["module"]]
+        except KeyError:
+            unknown = f"it names a module {node['module']!r} that this release does not know."
+            raise ValueError(unknown) from None
         fields = {str(name): rebuild(part, *rest, depth=depth + 1) for name, part in node["fields"].items()}
-        return classes[node["module"]](**fields)
+        return make(**fields)
     value = node["value"]
     if not (value is None or isinstance(value, str | int | float | bool)):
         raise ValueError("it holds a value that is neither text nor number.")

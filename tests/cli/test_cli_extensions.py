@@ -6,11 +6,18 @@ import sysconfig
 import tomllib
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import pushforward
 from pushforward.extensions import REPRODUCE, extensions
+from pushforward.frame import Frame
+from pushforward.latents import Normal
+from pushforward.networks import MLP
+from pushforward.sampler import Sampler
 from pushforward.targets import TARGETS
+from reproduce.noise import add_noise
 
 ROOT = Path(__file__).parents[2]
 HELP = """
@@ -76,6 +83,15 @@ def test_what_is_not_installed_is_code_2_and_says_how_to_get_it(alone, words):
     assert done.stderr.startswith("error: ")
     assert "pip install '.[reproduce]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_with_a_network_of_another_package_says_what_to_install(alone, tmp_path):
+    path = tmp_path / "noisy.pf"
+    net = MLP((jnp.eye(2),), (jnp.zeros(2),), "silu", skip=False)
+    add_noise(jax.random.key(0), Sampler(Normal(2), net, Frame.identity(2))).save(path)
+    done = alone("sample", path, "-n", 4, "--out", tmp_path / "draws.npz")
+    assert done.returncode == 2, done.stderr
+    assert "'NoiseHead' comes with the package `pushforward-reproduce`, which is not installed" in done.stderr
 
 
 def test_the_library_alone_lists_what_it_has(alone):

@@ -10,9 +10,10 @@ from jax.scipy.stats import norm
 import pushforward as pf
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
-from pushforward.networks import coupled, mlp, modulated, noise_head
+from pushforward.networks import coupled, mlp, modulated
 from pushforward.networks.coupled import untouched
 from pushforward.sampler import Sampler
+from reproduce.noise import noise_head
 
 pytestmark = pytest.mark.quick_compilation
 KEY = jax.random.key(5)
@@ -151,7 +152,7 @@ def test_where_the_density_is_not_known(unhooked):
     with pytest.raises(TypeError, match="its map, MLP, has no inverse"):
         Sampler(Normal(2), mlp(KEY, 2, 2, width=4), bent_frame(2)).log_density(jnp.zeros(2))
     noisy = Sampler(Normal(4), noise_head(KEY, moved(2)), bent_frame(2))
-    with pytest.raises(TypeError, match=r"noise head.*`pushforward\.trust\.log_density\(key, sampler, x\)`"):
+    with pytest.raises(TypeError, match=r"noise head.*`reproduce\.noise\.log_density\(key, sampler, x\)`"):
         noisy.log_density(jnp.zeros(2))
 
 

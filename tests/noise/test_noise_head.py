@@ -9,11 +9,19 @@ import scipy.stats
 
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, NoiseHead, mlp, noise_head
-from pushforward.objectives import SemiImplicitKL, View
+from pushforward.networks import MLP, mlp
+from pushforward.objectives import View
 from pushforward.sampler import Sampler, load
 from pushforward.targets import Gaussian, Mixture
-from pushforward.trust import Evidence, add_noise, evidence, log_density
+from reproduce.noise import (
+    Evidence,
+    NoiseHead,
+    SemiImplicitKL,
+    add_noise,
+    evidence,
+    log_density,
+    noise_head,
+)
 
 SIGMA = 0.3
 SLOPE = np.array([[1.0, 0.5, -0.3], [-0.2, 0.8, 0.6]])

@@ -11,5 +11,3 @@ from pushforward.networks.mlp import NoiseConditional as NoiseConditional
 from pushforward.networks.mlp import mlp as mlp
 from pushforward.networks.modulated import Modulated as Modulated
 from pushforward.networks.modulated import modulated as modulated
-from pushforward.networks.noise_head import NoiseHead as NoiseHead
-from pushforward.networks.noise_head import noise_head as noise_head

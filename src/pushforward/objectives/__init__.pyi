@@ -12,5 +12,4 @@ from pushforward.objectives.ksd import KSD as KSD
 from pushforward.objectives.likelihood import Likelihood as Likelihood
 from pushforward.objectives.likelihood import Reweighted as Reweighted
 from pushforward.objectives.named import NAMED as NAMED
-from pushforward.objectives.semi_implicit import SemiImplicitKL as SemiImplicitKL
 from pushforward.objectives.steingan import SteinGAN as SteinGAN

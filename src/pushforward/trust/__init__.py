@@ -2,10 +2,6 @@
 
 from pushforward.trust.census import Census as Census
 from pushforward.trust.check import check as check
-from pushforward.trust.evidence import Evidence as Evidence
-from pushforward.trust.evidence import add_noise as add_noise
-from pushforward.trust.evidence import evidence as evidence
-from pushforward.trust.evidence import log_density as log_density
 from pushforward.trust.importance import weights_line as weights_line
 from pushforward.trust.line import Line as Line
 from pushforward.trust.report import Report as Report

@@ -12,9 +12,8 @@ from pushforward.checks import check_count, check_key
 from pushforward.frame import InFrame
 from pushforward.latents import Latent
 from pushforward.sampler import Sampler
-from reproduce.noise.adding import parts_of
 from reproduce.noise.guide import Guide, guide_from
-from reproduce.noise.head import NoiseHead
+from reproduce.noise.head import NoiseHead, parts_of
 from reproduce.noise.weighed import Evidence
 
 PAIRS = 8192
@@ -44,7 +43,7 @@ def evidence(
     head, prior = parts_of(sampler)
     num_draws, num_latents = check_count(num_draws, "num_draws"), check_count(num_latents, "num_latents")
     key_guide, key_draws, key_latents = jax.random.split(key, 3)
-    guide = _guide(key_guide, head, prior, sampler.latent)
+    guide = _guide(head, prior, sampler.latent.sample(key_guide, PAIRS))
     latents = sampler.latent.sample(key_draws, num_draws)
     keys = jax.random.split(key_latents, num_draws)
     u, log_p = _own(guide, keys, latents, num_latents)
@@ -66,20 +65,15 @@ def log_density(
     check_key(key)
     head, prior = parts_of(sampler)
     key_guide, key_latents = jax.random.split(key)
-    guide = _guide(key_guide, head, prior, sampler.latent)
+    guide = _guide(head, prior, sampler.latent.sample(key_guide, PAIRS))
     keys = jax.random.split(key_latents, x.shape[0])
     u = jax.vmap(sampler.frame.inverse)(x)
     values, errors = _anywhere(guide, keys, u, check_count(num_latents, "num_latents", at_least=2))
     return values - jax.vmap(sampler.frame.log_det)(u), errors
 
 
-def _guide(key: Key[Array, ""], head: NoiseHead, prior: Latent, latent: Latent) -> Guide:
-    pairs = latent.sample(key, PAIRS)
-    return _fit_guide(head, prior, pairs)
-
-
 @eqx.filter_jit
-def _fit_guide(head: NoiseHead, prior: Latent, latents: Float[Array, "n latent"]) -> Guide:
+def _guide(head: NoiseHead, prior: Latent, latents: Float[Array, "n latent"]) -> Guide:
     return guide_from(head, prior, latents[:, : head.map_size], jax.vmap(head)(latents))
 
 
@@ -111,17 +105,12 @@ def _anywhere(
 
 
 def _terms(
-    guide: Guide,
-    key: Key[Array, ""],
-    u: Float[Array, " dim"],
-    own: Float[Array, "owns map"],
-    num_latents: int,
+    guide: Guide, key: Key[Array, ""], u: Float[Array, " dim"], own: Float[Array, "owns map"], count: int
 ) -> Float[Array, " all"]:
-    """Return `log p(z) p(u | z) / r(z | u)` of the latents in `own` and of proposed ones."""
-    z, log_r = guide.propose(key, u, own, num_latents)
-    log_joint = jax.vmap(lambda point: guide.prior.log_density(point) + guide.head.log_conditional(u, point))(
-        z
-    )
+    """Return `log p(z) p(u | z) / r(z | u)` of the latents in `own` and of `count` proposed ones."""
+    z, log_r = guide.propose(key, u, own, count)
+    prior, head = guide.prior, guide.head
+    log_joint = jax.vmap(lambda point: prior.log_density(point) + head.log_conditional(u, point))(z)
     return log_joint - log_r
 
 

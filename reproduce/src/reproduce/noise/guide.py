@@ -67,11 +67,8 @@ class Guide(eqx.Module):
         z = jnp.concatenate([own, jnp.where(choice, guess + eps @ self.broad.T, local)])
         size = centre.size
         white_local = (z - centre) @ factor / WIDEN
-        log_local = (
-            -0.5 * jnp.sum(white_local**2, axis=1)
-            + jnp.log(jnp.diagonal(factor)).sum()
-            - size * jnp.log(WIDEN)
-        )
+        log_local = -0.5 * jnp.sum(white_local**2, axis=1) + jnp.log(jnp.diagonal(factor)).sum()
+        log_local = log_local - size * jnp.log(WIDEN)
         white_broad = jax.vmap(lambda e: solve_triangular(self.broad, e, lower=True))(z - guess)
         log_broad = -0.5 * jnp.sum(white_broad**2, axis=1) - jnp.log(jnp.diagonal(self.broad)).sum()
         both = jnp.logaddexp(jnp.log1p(-DEFENCE) + log_local, jnp.log(DEFENCE) + log_broad)
@@ -101,8 +98,7 @@ def _prior_precision(prior: Latent, z: Float[Array, " map"]) -> Float[Array, "ma
         return jnp.diag(jnp.sum(share * prior.scales**-2.0, axis=1))
     assert isinstance(prior, NormalMixture)
     share = jax.nn.softmax(prior.component_log_densities(z))
-    inverses = jax.vmap(lambda c: solve_triangular(c, jnp.eye(z.size, dtype=z.dtype), lower=True))(
-        prior.choleskys
-    )
+    eye = jnp.eye(z.size, dtype=z.dtype)
+    inverses = jax.vmap(lambda c: solve_triangular(c, eye, lower=True))(prior.choleskys)
     share = share if len(inverses) > 1 else jnp.ones(1)
     return jnp.einsum("k,kji,kjl->il", share, inverses, inverses)

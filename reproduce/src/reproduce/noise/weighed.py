@@ -34,7 +34,7 @@ class Evidence:
     @property
     def log_z(self) -> float:
         """The log of the mean weight: `log Z` of the target, as its log density is written."""
-        return float(logsumexp_np(self.log_weights) - np.log(len(self.log_weights)))
+        return float(np.logaddexp.reduce(self.log_weights) - np.log(len(self.log_weights)))
 
     @property
     def log_z_error(self) -> float:
@@ -51,7 +51,7 @@ class Evidence:
     def efficiency(self) -> float:
         """The effective share of the draws: one for an exact sampler."""
         w = self.log_weights
-        return float(np.exp(2 * logsumexp_np(w) - logsumexp_np(2 * w)) / len(w))
+        return float(np.exp(2 * np.logaddexp.reduce(w) - np.logaddexp.reduce(2 * w)) / len(w))
 
     @property
     def k(self) -> float:
@@ -71,13 +71,7 @@ class Evidence:
                 f"the weights cannot be believed: Pareto shape {self.k:.2f}, above {LIMITS.max_k}. Train the "
                 "sampler further, or give its head more noise, before resampling."
             )
-        share = np.exp(self.log_weights - logsumexp_np(self.log_weights))
+        share = np.exp(self.log_weights - np.logaddexp.reduce(self.log_weights))
         places = (np.arange(num_samples) + float(jax.random.uniform(key))) / num_samples
         rows = np.minimum(np.searchsorted(np.cumsum(share), places), len(share) - 1)
         return self.draws[rows]
-
-
-def logsumexp_np(values: Float[np.ndarray, " n"]) -> float:
-    """Return `log sum exp` in double precision on the host."""
-    top = values.max()
-    return float(top + np.log(np.exp(values - top).sum()))

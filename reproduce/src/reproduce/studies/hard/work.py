@@ -13,7 +13,7 @@ from pushforward.latents import Uniform
 from pushforward.recipe.train import parts_of
 from pushforward.sampler import Sampler
 from pushforward.training import alternating, run_chunk
-from pushforward.trust.evidence import add_noise, evidence
+from reproduce.noise import add_noise, evidence
 from reproduce.records import Record, of_recipe
 from reproduce.studies.drawing import from_pool
 from reproduce.studies.fitting import annealed, fit_to_the_end
