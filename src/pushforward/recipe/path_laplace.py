@@ -106,8 +106,9 @@ def _judged(
     key: Key[Array, ""], target: Target, points: np.ndarray, choleskys: np.ndarray, numbers: PathLaplace
 ) -> Peaks:
     """Return each point with the shrunk factor of the best bound, and the density that makes it its mass."""
+    noise = jax.random.normal(key, (numbers.num_draws, target.dim))
     bounds = np.stack([
-        np.asarray(_bounds(target, key, _single(points), _single(c * choleskys), numbers.num_draws))
+        np.asarray(_bounds(target, noise, _single(points), _single(c * choleskys)))
         for c in numbers.shrinkage
     ])  # fmt: skip
     best = bounds.argmax(0)
@@ -124,13 +125,11 @@ def _single(array: np.ndarray) -> Array:
 @eqx.filter_jit
 def _bounds(
     target: Target,
-    key: Key[Array, ""],
+    noise: Float[Array, "n dim"],
     points: Float[Array, "k dim"],
     choleskys: Float[Array, "k dim dim"],
-    num_draws: int,
 ) -> Float[Array, " k"]:
     """Return the bound of each normal law, less `dim / 2 log(2 pi e)`, by the same draws for all."""
-    noise = jax.random.normal(key, (num_draws, target.dim))
 
     def one(law):
         point, cholesky = law

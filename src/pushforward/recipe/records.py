@@ -1,14 +1,13 @@
 """What all records of a recipe share: frozen, changed by name, told as plain values, known by a digest."""
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-
-from pushforward.checks import check_choice
 
 DIGITS = 12
 """Hexadecimal digits of a digest: enough to tell recipes apart, few enough to read."""
@@ -31,7 +30,9 @@ class Record:
         inner: dict[str, dict[str, Any]] = {}
         for name, value in changes.items():
             path = self.path_of(name)
-            head, _, rest = check_choice(path, "setting", known).partition(".")
+            if path not in known:
+                raise ValueError(self._unknown(name))
+            head, _, rest = path.partition(".")
             if rest:
                 inner.setdefault(head, {})[rest] = value
             elif isinstance(value, Mapping) and isinstance(getattr(self, head), Record):
@@ -55,6 +56,17 @@ class Record:
             if isinstance(value, Record):
                 found += [f"{each.name}.{inner}" for inner in value.names()]
         return found
+
+    def _unknown(self, name: str) -> str:
+        """Return what to say of a name that is none: the nearest, by its last part as well as by its path."""
+        known = self.names()
+        short = [path.rpartition(".")[2] for path in known]
+        said = dict(zip(short, known, strict=True)) | {path: path for path in known}
+        said |= {each: each for each in short if self.path_of(each) in known}
+        near = difflib.get_close_matches(name, said, n=1)
+        hint = f" Did you mean {said[near[0]]!r}?" if near else ""
+        choices = ", ".join(sorted(each for each, path in said.items() if each == path and "." not in each))
+        return f"`setting` must be one of {choices}; got {name!r}.{hint}"
 
     def plain(self) -> dict[str, Any]:
         """Return JSON values, which tell all that the record holds."""

@@ -47,8 +47,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     key_compare, key_weights, key_weigh = jax.random.split(key, 3)
     target, latent, network, notes = parts.target, parts.latent, state.network, {}
     if not nothing_to_learn(state, recipe):
+        # Both at the same latents, so that they differ by the network alone.
+        z = _drawn(key_compare, latent, draws_to_weigh(state.dim, recipe))
         before, after = (
-            weigh_well(key_compare, target, latent, each, recipe).efficiency
+            usual_share(log_weights(target, latent, each, z), recipe.reweight.parts)
             for each in (parts.network, network)
         )
         notes = {"untrained_efficiency": float(before), "trained_efficiency": float(after)}
@@ -80,6 +82,11 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         reverted=reverted,
         notes=notes | metrics,
     )
+
+
+@eqx.filter_jit
+def _drawn(key: Key[Array, ""], latent: Latent, count: int) -> Float[Array, "n latent"]:
+    return latent.sample(key, count)
 
 
 def is_cut(outcome: Outcome, clock: Clock) -> bool:
