@@ -41,7 +41,7 @@ def population_of(target, x):
     return between, Population(x, *jax.jit(jax.vmap(between.ends))(x))
 
 
-def test_exchanges_make_independent_coordinates_independent():
+def test_crossovers_make_independent_coordinates_independent():
     """Particles whose wells all agree: two of 32 modes. Where any exchange is accepted, all modes appear."""
     target = Target.from_log_density(wells, dim=DIM, name="wells")
     rng = np.random.default_rng(1)
@@ -49,7 +49,7 @@ def test_exchanges_make_independent_coordinates_independent():
     between, population = population_of(target, 6.0 * signs + 0.5 * rng.normal(size=(4096, DIM)))
 
     @jax.jit
-    def exchanged(population):
+    def crossed(population):
         return jax.lax.fori_loop(
             0,
             20,
@@ -57,7 +57,7 @@ def test_exchanges_make_independent_coordinates_independent():
             population,
         )
 
-    before, after = (np.sign(np.asarray(p.x)) for p in (population, exchanged(population)))
+    before, after = (np.sign(np.asarray(p.x)) for p in (population, crossed(population)))
     assert np.corrcoef(before.T)[0, 1] > 0.999
     # Independent signs have correlations of 0.016; and no coordinate's share has changed.
     correlations = np.corrcoef(after.T)[np.triu_indices(DIM, 1)]
@@ -65,7 +65,7 @@ def test_exchanges_make_independent_coordinates_independent():
     np.testing.assert_array_equal(after.sum(0), before.sum(0))
 
 
-def test_exchanges_leave_a_correlated_law_as_it_is():
+def test_crossovers_leave_a_correlated_law_as_it_is():
     covariance = 0.4 * np.eye(DIM) + 0.6
     precision = np.linalg.inv(covariance)
     target = Target.from_log_density(lambda x: -0.5 * x @ jnp.asarray(precision, x.dtype) @ x, dim=DIM)

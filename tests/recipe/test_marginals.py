@@ -9,16 +9,17 @@ from scipy import stats
 from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import untouched
-from pushforward.training.lesson import standard
-from pushforward.training.marginals import is_standard, repair_marginals
-from pushforward.training.repair import weigh
+from pushforward.recipe.judge import weigh_well
+from pushforward.recipe.reweight import is_standard, reweigh_marginals
+from pushforward.recipe.state import standard
+from pushforward.recipe.table import Recipe
 
 LEVELS = np.array([0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995])
 
 
-def repaired(log_density, dim, seed=0):
+def reweighed(log_density, dim, seed=0):
     target = Target.from_log_density(log_density, dim=dim)
-    return target, repair_marginals(jax.random.key(seed), target, standard(dim), untouched(dim))
+    return target, reweigh_marginals(jax.random.key(seed), target, standard(dim), untouched(dim), Recipe())
 
 
 def quantiles(law, coordinate):
@@ -40,7 +41,7 @@ def test_ends_that_are_short_are_made_longer():
         )
         return wide + jnp.sum(jax.scipy.stats.norm.logpdf(x[1:]))
 
-    target, law = repaired(log_density, 4)
+    target, law = reweighed(log_density, 4)
     assert isinstance(law, IndependentMixtures)
     grid = np.linspace(-8.0, 8.0, 16001)
     exact = np.interp(LEVELS, 0.9 * stats.norm.cdf(grid) + 0.1 * stats.norm.cdf(grid / 1.5), grid)
@@ -48,7 +49,8 @@ def test_ends_that_are_short_are_made_longer():
     np.testing.assert_allclose(quantiles(law, 0), exact, atol=0.03)
     np.testing.assert_allclose(quantiles(law, 1), stats.norm.ppf(LEVELS), atol=0.02)
     before, after = (
-        weigh(jax.random.key(1), target, each, untouched(4)).efficiency for each in (standard(4), law)
+        weigh_well(jax.random.key(1), target, each, untouched(4), Recipe()).efficiency
+        for each in (standard(4), law)
     )
     assert 1.0 - float(after) < 0.3 * (1.0 - float(before))
 
@@ -60,25 +62,25 @@ def test_one_end_alone_and_a_shift():
         skewed = jax.scipy.stats.norm.logpdf(x[0]) + jax.scipy.special.log_ndtr(0.5 * x[0])
         return skewed + jnp.sum(jax.scipy.stats.norm.logpdf(x[1:]))
 
-    _, law = repaired(log_density, 4)
+    _, law = reweighed(log_density, 4)
     np.testing.assert_allclose(quantiles(law, 0), stats.skewnorm.ppf(LEVELS, 0.5), atol=0.03)
 
 
 @pytest.mark.parametrize("dim", [4, 60])
 def test_right_marginals_hardly_move(dim):
-    target, law = repaired(lambda x: jnp.sum(jax.scipy.stats.norm.logpdf(x)), dim)
+    target, law = reweighed(lambda x: jnp.sum(jax.scipy.stats.norm.logpdf(x)), dim)
     if isinstance(law, IndependentMixtures):
         for i in range(dim):
             np.testing.assert_allclose(quantiles(law, i), stats.norm.ppf(LEVELS), atol=0.01)
-    assert float(weigh(jax.random.key(1), target, law, untouched(dim)).efficiency) > 0.999
+    assert float(weigh_well(jax.random.key(1), target, law, untouched(dim), Recipe()).efficiency) > 0.999
 
 
 def test_marginals_are_left_alone_where_importance_sampling_is_poor():
-    _, law = repaired(lambda x: jnp.sum(jax.scipy.stats.norm.logpdf(x, 0.0, 0.2)), 6)
+    _, law = reweighed(lambda x: jnp.sum(jax.scipy.stats.norm.logpdf(x, 0.0, 0.2)), 6)
     assert isinstance(law, NormalMixture)
 
 
-def test_only_a_standard_normal_has_its_marginals_repaired():
+def test_only_a_standard_normal_has_its_marginals_reweighed():
     assert is_standard(standard(3))
     assert not is_standard(NormalMixture(jnp.ones(1), jnp.ones((1, 3)), jnp.eye(3)[None]))
     assert not is_standard(NormalMixture(jnp.ones(1), jnp.zeros((1, 3)), 2.0 * jnp.eye(3)[None]))

@@ -6,23 +6,25 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.frame import Frame, InFrame
+from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
+from pushforward.mcmc.annealed import efficiency_of
 from pushforward.networks.coupled import _bounded, coupled, unbounded
+from pushforward.recipe import methods, necks
+from pushforward.recipe.neck_map import NeckMap, filled_up, find_necks, neck_map, seen_by_necks
+from pushforward.recipe.peaks import Peaks
+from pushforward.recipe.state import State, standard
+from pushforward.recipe.table import Necks, Recipe
+from pushforward.run.clock import Clock
+from pushforward.run.driver import Driver
 from pushforward.targets import correlated_gaussian, funnel_nd
-from pushforward.training import teacher
-from pushforward.training.lesson import Lesson, standard
-from pushforward.training.neck_map import filled_up, necked
-from pushforward.training.neck_rounds import seen_by_necks, through_necks
-from pushforward.training.necks import find_necks
-from pushforward.training.peaks import Peaks
-from pushforward.training.pulled_back import PulledBack
-from pushforward.training.smc import Teaching, efficiency_of
 
+RECIPE = Recipe()
 DIM, MANY = 24, 8192
 
 
-def latents(frame, network, x):
+def latents(seen: NeckMap, x):
+    frame, network = seen.frame, seen.network
     return np.asarray(jax.vmap(lambda row: network.inverse_and_log_det(frame.inverse(row))[0])(x))
 
 
@@ -38,9 +40,9 @@ def two_necks(seed: int, n: int = MANY):
 
 def test_the_neck_of_a_funnel_is_found_and_its_map_is_the_funnel():
     target = funnel_nd(DIM)
-    necks, frame, network = necked(target.sample(jax.random.key(0), MANY), white=False)
-    assert necks == (0,)
-    found = efficiency_of(jax.random.key(1), PulledBack(InFrame(target, frame), network), standard(DIM))
+    seen = neck_map(target.sample(jax.random.key(0), MANY), RECIPE, white=False)
+    assert seen.necks == (0,)
+    found = efficiency_of(jax.random.key(1), seen.pulled_back(target), standard(DIM))
     assert float(found) > 0.9
 
 
@@ -48,24 +50,24 @@ def test_widths_hold_beyond_the_draws_they_were_learnt_from():
     target = funnel_nd(DIM)
     x = target.sample(jax.random.key(0), 8 * MANY)
     near = x[jnp.abs(x[:, 0]) < 1.5]
-    _, frame, network = necked(near, white=False)
+    seen = neck_map(near, RECIPE, white=False)
     for low, high in ((-6.0, -4.0), (4.0, 6.0)):
         far = x[(x[:, 0] > low) & (x[:, 0] < high)]
-        widths = latents(frame, network, far)[:, 1:].std(0)
+        widths = latents(seen, far)[:, 1:].std(0)
         assert np.abs(np.log(widths)).mean() < 0.1
 
 
 def test_draws_without_a_neck_have_none():
     target = correlated_gaussian(jax.random.key(5), DIM)
     x = target.sample(jax.random.key(0), MANY)
-    assert necked(x, white=True) is None
-    assert seen_by_necks(jax.random.key(1), target, x) is None
+    assert neck_map(x, RECIPE, white=True) is None
+    assert seen_by_necks(jax.random.key(1), target, x, RECIPE) is None
 
 
 def test_coordinates_may_follow_different_necks():
-    necks, frame, network = necked(two_necks(0), white=False)
-    assert sorted(necks) == [3, 20]
-    z = latents(frame, network, two_necks(1))
+    seen = neck_map(two_necks(0), RECIPE, white=False)
+    assert sorted(seen.necks) == [3, 20]
+    z = latents(seen, two_necks(1))
     assert np.abs(z.std(0) - 1.0).max() < 0.08
     # Nothing is left that follows a neck: the size of no latent goes with another.
     left = np.corrcoef(np.abs(z), z, rowvar=False)[:DIM, DIM:]
@@ -78,7 +80,7 @@ def test_widths_that_hardly_follow_make_no_neck():
     for slope, is_neck in ((0.15, False), (0.3, True)):
         u = z * np.exp(slope * z[:, [3]])
         u[:, 3] = z[:, 3]
-        found = find_necks(u)
+        found = find_necks(u, Necks(), RECIPE.annealing.num_snapshots)
         assert (found is not None) == is_neck
 
 
@@ -86,7 +88,7 @@ def test_widths_that_hardly_follow_make_no_neck():
 def test_one_far_draw_does_not_hide_a_neck(outlier):
     u = np.array((two_necks(0) - 100.0) / 7.0, np.float64)
     u[0, 3] = outlier
-    found = find_necks(u)
+    found = find_necks(u, Necks(), RECIPE.annealing.num_snapshots)
     assert found is not None
     assert sorted(found.necks) == [3, 20]
     assert np.isfinite(found.slopes).all()
@@ -103,13 +105,17 @@ def test_odd_draws_are_no_error(how, white):
         x = np.repeat(x[:4], 128, axis=0)
     if how == "huge":
         x[:, 7] *= 1e18
-    found = necked(jnp.asarray(x), white=white)
-    assert found is None or all(np.isfinite(a).all() for a in jax.tree.leaves(found[1:]))
+    found = neck_map(jnp.asarray(x), RECIPE, white=white)
+    assert found is None or all(np.isfinite(a).all() for a in jax.tree.leaves(found))
 
 
-def test_a_map_of_necks_is_the_same_with_units_to_spare():
-    _, _, narrow = necked(two_necks(0), white=False)
-    wide, fresh = filled_up(jax.random.key(0), narrow), coupled(jax.random.key(1), DIM)
+@pytest.mark.parametrize("width", [64, 100])
+def test_a_map_of_necks_is_the_same_with_units_to_spare(width):
+    narrow = neck_map(two_necks(0), RECIPE, white=False).network
+    wide, fresh = (
+        filled_up(jax.random.key(0), narrow, width=width),
+        coupled(jax.random.key(1), DIM, width=width),
+    )
     assert [a.shape for a in jax.tree.leaves(wide)] == [a.shape for a in jax.tree.leaves(fresh)]
     z = jax.random.normal(jax.random.key(2), (100, DIM))
     np.testing.assert_allclose(jax.vmap(wide)(z), jax.vmap(narrow)(z), rtol=1e-4, atol=1e-4)
@@ -126,9 +132,9 @@ def test_a_mixture_that_is_nearer_to_the_target_is_kept():
     law = NormalMixture(jnp.full(2, 0.5), means, jnp.eye(DIM) * jnp.asarray([1.0, 0.3])[:, None, None])
     target = Target.from_log_density(law.log_density, dim=DIM, name="two")
     x = law.sample(jax.random.key(0), MANY)
-    assert seen_by_necks(jax.random.key(1), target, x) is not None
-    lesson = Lesson(Frame.identity(DIM), law, x, 0.0, [])
-    assert seen_by_necks(jax.random.key(1), target, x, lesson) is None
+    assert seen_by_necks(jax.random.key(1), target, x, RECIPE) is not None
+    known = State(target=target, frame=Frame.identity(DIM), latent=law, draws=x, log_z=0.0)
+    assert seen_by_necks(jax.random.key(1), target, x, RECIPE, known) is None
 
 
 def test_particles_go_along_the_neck_of_a_funnel_in_many_dimensions():
@@ -136,12 +142,12 @@ def test_particles_go_along_the_neck_of_a_funnel_in_many_dimensions():
     target = funnel_nd(DIM)
     x = target.sample(jax.random.key(0), MANY)
     near = x[jnp.abs(x[:, 0]) < 1.5]
-    plain = Lesson(Frame.identity(DIM), standard(DIM), near, 0.0, [{}])
-    seen = seen_by_necks(jax.random.key(1), target, near, plain)
+    plain = State(target=target, frame=Frame.identity(DIM), latent=standard(DIM), draws=near, log_z=0.0)
+    seen = seen_by_necks(jax.random.key(1), target, near, RECIPE, plain)
     assert seen is not None
-    words = {"num_particles": 512, "observe": lambda words: None}
-    lessons = list(through_necks(jax.random.key(2), target, plain, seen, **words))
-    last = lessons[-1]
+    recipe = RECIPE.replace(**{"annealing.num_particles": 512})
+    states = list(necks.run(jax.random.key(2), plain.replace(necks=seen), recipe, Clock(recipe)))
+    last = states[-1]
     assert last.rounds[-1]["efficiency"] > 0.85
     assert last.log_z == pytest.approx(float(target.log_z), abs=0.5)
     z = standard(DIM).sample(jax.random.key(3), 4096)
@@ -149,24 +155,21 @@ def test_particles_go_along_the_neck_of_a_funnel_in_many_dimensions():
     assert draws[:, 0].std() == pytest.approx(3.0, rel=0.15)
 
 
-def test_a_lesson_goes_along_necks_before_maps(monkeypatch):
-    """And on to maps where that was not enough, from the map that it has."""
-    began = []
+def test_stages_go_along_necks_before_maps():
+    """And on to maps where that was not enough, from the map that there is."""
     peaks = Peaks(np.zeros((1, DIM)), np.eye(DIM)[None], np.zeros(1))
-    monkeypatch.setattr(teacher, "scout", lambda *_: peaks)
-    monkeypatch.setattr(teacher, "with_stops", lambda *_: peaks)
-    draws = Teaching(jnp.zeros((8, DIM)), 0.0, 1, 0.5, 0.0)
-    monkeypatch.setattr(teacher, "teach", lambda *_, **__: draws)
-    monkeypatch.setattr(teacher, "efficiency_of", lambda *_: jnp.asarray(0.1))
-    monkeypatch.setattr(teacher, "seen_by_necks", lambda *_: "seen")
-    monkeypatch.setattr(teacher, "stand_in", lambda key, x, *_: (Frame.identity(DIM), standard(DIM)))
-
-    def necks(key, target, lesson, seen, **_):
-        assert seen == "seen"
-        yield lesson._replace(rounds=[*lesson.rounds, {"efficiency": 0.1}], network="map of necks")
-
-    monkeypatch.setattr(teacher, "through_necks", necks)
-    monkeypatch.setattr(teacher, "through_maps", lambda key, target, lesson, **_: began.append(lesson) or ())
-    lessons = list(teacher.learn(jax.random.key(0), funnel_nd(DIM), num_particles=128))
-    assert [lesson.network for lesson in lessons] == [None, "map of necks"]
-    assert [lesson.network for lesson in began] == ["map of necks"]
+    state = State(target=funnel_nd(DIM), peaks=peaks)
+    recipe = RECIPE.replace(
+        annealing={"num_particles": 512},
+        # One round along necks, which is never good enough; nor is what one step of a map makes of it.
+        necks={"rounds": 1, "good": 2.0},
+        maps={"rounds": 1, "good_least": 2.0, "steps_next": 1, "learning_rate": 1e-6},
+    )
+    rows = []
+    driver = Driver(jax.random.key(0), state, recipe, Clock(recipe, callback=rows.append))
+    driver.run((methods.ANNEAL, methods.NECKS, methods.MAPS))
+    assert [phase["phase"] for phase in driver.phases] == ["anneal", "necks", "maps"]
+    maps = [row.sampler.network for row in rows]
+    along, last = (np.concatenate([np.ravel(a) for a in jax.tree.leaves(net)]) for net in maps[-2:])
+    assert np.abs(along).max() > 1.0
+    np.testing.assert_allclose(last, along, atol=1e-4)

@@ -1,5 +1,7 @@
 """Particles in the right places with the wrong shares get the right ones by replica exchange, and not without."""
 
+from dataclasses import fields
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,11 +10,18 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
+from pushforward.mcmc.exchange import Walk
+from pushforward.mcmc.exchange import exchanged as exchanged_by
 from pushforward.one_by_one import one_by_one
-from pushforward.training.exchange import CROWD, LADDERS, SPREAD, exchanged
+from pushforward.recipe.table import Fallback
 
 KEY = jax.random.key(0)
 LEFT = 0.8
+WALK = Walk(**{each.name: getattr(Fallback(), each.name) for each in fields(Walk)})
+
+
+def exchanged(key, target, draws, deadline=float("inf")):
+    return exchanged_by(key, target, draws, WALK, deadline)
 
 
 class TwoWells(Target):
@@ -47,7 +56,7 @@ def halves():
 def test_replicas_find_the_right_shares(halves):
     assert np.mean(np.asarray(halves)[:, 0] < 0) == pytest.approx(0.5, abs=0.02)
     x = np.asarray(exchanged(KEY, TwoWells(), halves))
-    assert x.shape == (LADDERS * CROWD * SPREAD, 2)
+    assert x.shape == (WALK.ladders * WALK.crowd * WALK.spread, 2)
     left = x[:, 0] < 0
     # One draw from each of 64 ladders has a standard error of 0.05, and there are many more.
     assert left.mean() == pytest.approx(LEFT, abs=0.08)
@@ -80,7 +89,7 @@ def test_without_time_the_draws_are_kept(halves):
 
 
 def test_few_draws_make_few_ladders(halves):
-    assert len(exchanged(KEY, TwoWells(), halves[:300])) == 2 * CROWD * SPREAD
+    assert len(exchanged(KEY, TwoWells(), halves[:300])) == 2 * WALK.crowd * WALK.spread
 
 
 def test_what_is_kept_comes_of_the_second_half_of_the_walk():

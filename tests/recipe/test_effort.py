@@ -1,11 +1,14 @@
+"""Work is counted in a program: it decides how many particles and draws a target gets."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import pushforward as pf
+from pushforward.effort import operations
+from pushforward.recipe.methods import for_target
+from pushforward.recipe.table import Recipe
 from pushforward.targets import correlated_gaussian, gmm40
-from pushforward.training.effort import operations
-from pushforward.training.teacher import FEWEST_PARTICLES, particles_for
 
 POINTS = jnp.linspace(0.0, 1.0, 64)
 
@@ -47,9 +50,15 @@ def test_choices_and_inner_programs_are_counted():
     np.testing.assert_allclose(operations(inner), operations(of(process)), rtol=0.01)
 
 
-def test_dear_targets_get_fewer_particles():
-    assert particles_for(gmm40()) == 32768
-    assert particles_for(gmm40(50)) == 8192
-    dear = particles_for(of(process))
-    assert FEWEST_PARTICLES <= dear < 8192
+def test_dear_targets_get_fewer_particles_and_draws():
+    numbers = Recipe().annealing
+    particles = [for_target(Recipe(), each).annealing.num_particles for each in (gmm40(), gmm40(50))]
+    assert particles == [32768, 8192]
+    dear = for_target(Recipe(), of(process)).annealing.num_particles
+    assert numbers.least_particles <= dear < 8192
+    assert dear & (dear - 1) == 0
+    default = pf.methods.Default().recipe
+    cheap, dear = (for_target(default, each).training.batch_size for each in (gmm40(), of(process)))
+    assert cheap == 1024
+    assert default.open.least_batch <= dear < 1024
     assert dear & (dear - 1) == 0

@@ -1,4 +1,4 @@
-"""Where walks uphill end: at the top of bent ridges, and on every hill."""
+"""Where walks upmode end: at the top of bent ridges, and on every mode."""
 
 import jax
 import jax.numpy as jnp
@@ -6,21 +6,16 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.targets import Mixture
-from pushforward.training import scout as scouting
-from pushforward.training import surprises
-from pushforward.training.newton import to_the_top
-from pushforward.training.peaks import MAX_MODES, Peaks, foremost
-from pushforward.training.scout import scout
-from pushforward.training.surprises import surprising_places
+from pushforward.recipe.peaks import Peaks, foremost, to_the_top
+from pushforward.recipe.search import find_peaks, unexplained_places
+from pushforward.recipe.table import Search
+from pushforward.targets import Mixture, correlated_gaussian
 from reproduce.targets import random_target
 
 pytestmark = pytest.mark.quick_compilation
 
 
-@pytest.fixture(autouse=True)
-def _all_looks(monkeypatch):
-    monkeypatch.setattr(surprises, "MOST_LOOKS", 2**20)
+SEARCH = Search()
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +25,14 @@ def bent():
 
 
 def test_walks_along_a_bent_ridge_reach_its_top(bent):
-    peaks = scout(jax.random.key(1), bent)
+    peaks = find_peaks(jax.random.key(1), bent)
     best_of_many = float(jnp.max(jax.vmap(bent.log_density)(bent.sample(jax.random.key(0), 20_000))))
     assert peaks.log_densities[0] > best_of_many
 
 
-def test_hills_hidden_behind_wider_ones_are_found():
+def test_modes_hidden_behind_wider_ones_are_found():
     target = random_target(11)
-    peaks = scout(jax.random.key(1), target)
+    peaks = find_peaks(jax.random.key(1), target)
     u = (peaks.points - np.asarray(target.centre)) / np.asarray(target.scale)
     y = np.arcsinh(np.asarray(target.tails) * u) / np.asarray(target.tails)
     origins = np.asarray(jax.vmap(lambda point: target._bent(point, -1.0))(jnp.asarray(y, float)))
@@ -60,54 +55,64 @@ def found(target, peaks):
     return int(np.sum(apart.min(axis=0) < 0.5))
 
 
-def test_narrow_hills_among_wide_ones_are_found_where_walks_alone_miss_them(unlike, monkeypatch):
+def test_narrow_modes_among_wide_ones_are_found_where_walks_alone_miss_them(unlike):
     target, _ = unlike
-    assert found(target, scout(jax.random.key(1), target)) == 12
-    monkeypatch.setattr(scouting, "surprising_places", lambda *a: (jnp.zeros((0, 10)), jnp.ones(10)))
-    assert found(target, scout(jax.random.key(1), target)) < 12
+    assert found(target, find_peaks(jax.random.key(1), target)) == 12
+    # No place lies so high above what known peaks explain.
+    alone = Search(unexplained=float("inf"))
+    assert found(target, find_peaks(jax.random.key(1), target, alone)) < 12
 
 
-def test_places_that_known_hills_explain_do_not_surprise(unlike):
+def test_places_that_known_peaks_explain_are_none_to_walk_from(unlike):
     target, choleskys = unlike
     heights = np.asarray(jax.vmap(target.log_density)(target.means))
     whole = Peaks(np.asarray(target.means), choleskys, heights)
-    assert len(surprising_places(jax.random.key(2), target, whole, 64)[0]) == 0
+    assert len(unexplained_places(jax.random.key(2), target, whole, 64, SEARCH)[0]) == 0
     narrow = int(np.argmin(np.linalg.det(choleskys)))
     rest = Peaks(*(np.delete(each, narrow, axis=0) for each in whole))
-    places, _ = surprising_places(jax.random.key(2), target, rest, 64)
-    # All are of the hill that was left out.
+    places, _ = unexplained_places(jax.random.key(2), target, rest, 64, SEARCH)
+    # All are of the mode that was left out.
     assert len(places) > 0
     away = np.einsum("kij,nkj->nki", np.linalg.inv(choleskys), np.asarray(places)[:, None] - target.means)
     logs = -0.5 * np.sum(away**2, axis=2) - np.log(np.linalg.det(choleskys))
     assert (logs.argmax(axis=1) == narrow).all()
 
 
-def test_of_very_many_hills_some_of_every_kind_are_kept():
+def test_of_very_many_peaks_some_of_every_kind_are_kept():
     """Sixteen coordinates with two wells each: those in which the last is in its lower well are none of the highest."""
     depths = np.append(np.full(15, 0.1), 3.0)
     lower = np.random.default_rng(0).random((512, 16)) < 0.5
     points, values = np.where(lower, -1.0, 1.0), -(lower @ depths)
-    highest = np.argsort(-values)[:MAX_MODES]
+    highest = np.argsort(-values)[: SEARCH.most_peaks]
     assert lower[highest].sum(axis=0).min() == 0
-    kept = foremost(points, values)
-    assert len(set(kept)) == MAX_MODES
+    kept = foremost(points, values, SEARCH.most_peaks, SEARCH)
+    assert len(set(kept)) == SEARCH.most_peaks
     assert lower[kept].sum(axis=0).min() > 0
     assert (np.diff(values[kept]) <= 0).all()
-    assert set(highest[: MAX_MODES // 2]) <= set(kept)
-    assert foremost(points[:5], values[:5]) == list(np.argsort(-values[:5]))
+    assert set(highest[: SEARCH.most_peaks // 2]) <= set(kept)
+    assert foremost(points[:5], values[:5], SEARCH.most_peaks, SEARCH) == list(np.argsort(-values[:5]))
 
 
 def test_newtons_steps_go_up_where_the_curvature_has_the_wrong_sign():
     # Two wells; at 0.3 the log density is curved upwards, and a plain step would go down to the saddle.
     target = Target.from_log_density(lambda x: -((x[0] ** 2 - 4.0) ** 2) - 1e6 * (x[1] - 0.1) ** 2, dim=2)
-    points, values = to_the_top(target, np.array([[0.3, 0.0], [-0.3, 1.0]]), np.array([-1e9, -1e9]))
+    points, values = to_the_top(target, np.array([[0.3, 0.0], [-0.3, 1.0]]), np.array([-1e9, -1e9]), SEARCH)
     assert np.abs(points - [[2.0, 0.1], [-2.0, 0.1]]).max() < 0.02
     assert values.min() > -0.01
 
 
 def test_points_without_a_slope_stay():
     target = Target.from_log_density(lambda x: jnp.where(x[0] > 0, jnp.log(x[0]) - x[0], jnp.nan), dim=1)
-    points, values = to_the_top(target, np.array([[-1.0], [3.0]]), np.array([-np.inf, -1.9]))
+    points, values = to_the_top(target, np.array([[-1.0], [3.0]]), np.array([-np.inf, -1.9]), SEARCH)
     assert points[0] == -1.0
     assert abs(points[1] - 1.0) < 0.2
     assert values[1] > -1.02
+
+
+def test_walks_on_one_mode_are_one_peak_in_many_dimensions():
+    # Conditioned so badly that walks coordinate by coordinate stop short of the top, each elsewhere.
+    target = correlated_gaussian(jax.random.key(0), 150, 100.0)
+    peaks = find_peaks(jax.random.key(1), target)
+    assert len(peaks.points) == 1
+    deviations = np.linalg.solve(peaks.choleskys[0], peaks.points[0] - np.asarray(target.mean))
+    assert np.linalg.norm(deviations) < 0.01

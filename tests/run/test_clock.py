@@ -1,0 +1,180 @@
+"""How a budget is spent: what it only cuts is not planned, and what it plans fits."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+from quick import quick
+
+import pushforward as pf
+from pushforward.base import Algorithm
+from pushforward.frame import Frame
+from pushforward.probing import ROWS
+from pushforward.recipe.methods import for_target
+from pushforward.recipe.state import State, standard
+from pushforward.recipe.table import Recipe
+from pushforward.run.clock import Clock
+from pushforward.targets import gmm40
+from pushforward.training import Outcome
+
+pytestmark = pytest.mark.quick_compilation
+
+KEY = jax.random.key(0)
+NUMBERS = Recipe().clock
+
+
+def begun(seconds_ago, **options):
+    """A clock that has been running for some time."""
+    clock = Clock(Recipe(), **options)
+    clock.started = time.monotonic() - seconds_ago
+    return clock
+
+
+def test_without_a_budget_nothing_ends():
+    whole = Clock(Recipe())
+    assert whole.until(1.0) == float("inf")
+    assert whole.another(1e9, 1.0)
+    recipe = for_target(Recipe(), gmm40())
+    assert whole.particles(gmm40(), recipe) == recipe.annealing.num_particles
+
+
+def test_a_budget_that_cuts_is_all_there_for_every_stage():
+    cuts = Clock(Recipe(), seconds=10.0)
+    assert cuts.until(0.5) == cuts.until(1.0) == cuts.started + 10.0
+    plans = Clock(Recipe(), seconds=10.0, plans=True)
+    assert plans.until(0.5) == plans.started + 5.0
+
+
+def test_rounds_end_before_they_would_overrun():
+    plans = begun(30.0, seconds=100.0, plans=True)
+    assert plans.another(20.0, 1.0)
+    assert not plans.another(40.0, 1.0)
+    assert begun(30.0, seconds=100.0).another(1000.0, 1.0)
+    # The first map takes longer than the round before it, and part of it counts as training.
+    assert plans.another(8.0, 6.0)
+    assert not plans.another(9.0, 6.0)
+
+
+def test_little_time_means_few_particles(monkeypatch):
+    ticks = [0.0]
+
+    def tick():
+        ticks[0] += ROWS * 1e-6
+        return ticks[0]
+
+    # A look at the target takes a millionth of a second.
+    monkeypatch.setattr(time, "perf_counter", tick)
+    recipe = for_target(Recipe(), gmm40())
+    numbers = [
+        Clock(recipe, seconds=seconds, plans=True).particles(gmm40(), recipe) for seconds in (0.01, 3.0, 1e3)
+    ]
+    assert numbers == [recipe.annealing.least_on_memory, 1024, 32768]
+
+
+def test_steps_fill_the_time(monkeypatch):
+    now, traced = [0.0], [0]
+
+    def tick():
+        now[0] += 1.0
+        return np.zeros((), np.float32)
+
+    def step(key, state):
+        # Each time the step is traced takes five seconds, and each time it is run one.
+        traced[0] += 1
+        now[0] += 5.0
+        state = state + io_callback(tick, jnp.zeros(()))
+        return state, {"loss": state}
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def steps(seconds, usual=1000):
+        now[0] = traced[0] = 0
+        algorithm = Algorithm(init=lambda key: jnp.zeros(()), step=lambda *a: step(*a), sample=None)  # pyright: ignore
+        return Clock(Recipe(), seconds=seconds, plans=True).steps(KEY, algorithm, jnp.zeros(()), usual)
+
+    found = steps(1000.0)
+    compiling = 5 * traced[0] + 1
+    # 0.92 of 1,000 s, less compilation and 9 steps that were timed, less compilation once more.
+    assert compiling > 5
+    assert found == 920 - compiling - 9 - compiling
+    assert steps(1e6) == NUMBERS.longer * 1000
+    assert steps(20.0) == NUMBERS.least_steps
+
+
+def few(method="default", **changes):
+    """So few particles that samplers are poor, which is why those who ask for one say `throw=False`."""
+    few = {
+        "annealing.num_particles": 512,
+        "reweight.num_draws": 2**12,
+        "reweight.marginal_steps": 100,
+        "fallback.most_dim": 1,
+    }
+    return quick(method, **few, **{"width": 8, "batch_size": 64} | changes)
+
+
+def trained(done):
+    """What is told of the training."""
+    return next(phase for phase in done.phases if phase["phase"] == "train")
+
+
+def fit(target=None, **options):
+    return pf.fit(KEY, target or pf.targets.gaussian(), progress=False, throw=False, **options)
+
+
+def test_a_fit_takes_the_steps_that_were_planned():
+    """Another width of the method is planned too."""
+    method = few(**{"clock.longer": 0.005, "judge.learnt": 2.0})
+    done = fit(method=method, budget="10m")
+    assert trained(done)["planned_steps"] == 10
+    assert done.settings.num_steps == done.history[-1]["step"] == 10
+    assert done.sampler.about["settings"]["num_steps"] == 10
+
+
+TINY = {"frame": "identity", "width": 4, "depth": 1, "score_width": 4, "score_depth": 1, "num_steps": 7,
+        "batch_size": 16, "score_batch_size": 16, "score_steps": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"method": few(), "steps": 7},
+        {"method": few(num_steps=7)},
+        {"settings": pf.preset("kl", extra_latents=0, **TINY)},
+        {"settings": pf.Settings(**TINY)},
+    ],
+    ids=["steps", "method", "settings", "settings of no method"],
+)
+def test_steps_that_are_given_are_not_planned(given):
+    done = fit(**given, budget="10m")
+    assert "planned_steps" not in trained(done)
+    assert done.settings.num_steps == done.history[-1]["step"] == 7
+
+
+def test_a_fit_that_can_go_on_later_is_not_planned(tmp_path):
+    done = fit(method=few(), budget="10m", checkpoint=tmp_path, callback=lambda row: row["stage"] == "train")
+    assert done.outcome is Outcome.STOPPED
+    assert "planned_steps" not in trained(done)
+    assert done.settings.num_steps == pf.preset("default").num_steps
+
+
+def test_training_stops_when_there_is_nothing_left():
+    """The fit begins at a law of which nobody has told how efficient it is, and the first look reaches the bar."""
+    exact = standard(4)
+    target = pf.Target.from_log_density(exact.log_density, dim=4)
+    start = State(
+        target=target,
+        frame=Frame.identity(4),
+        latent=exact,
+        draws=exact.sample(KEY, 512),
+        log_z=0.0,
+        good=True,
+    )
+    done = fit(target, start=start, method=few(**{"judge.learnt": 0.5}))
+    assert done.outcome is Outcome.CONVERGED
+    assert len(done.history) == 1
+    done = fit(target, start=start, method=few(num_steps=4, **{"judge.learnt": 2.0}))
+    assert done.outcome is not Outcome.CONVERGED
+    assert len(done.history) == 4
