@@ -66,8 +66,6 @@ class Moves:
     """Langevin acceptance that step sizes aim at."""
     step_spread: float
     """Width of the logs of Langevin step sizes."""
-    partial: bool
-    """Whether an ensemble move may leave some coordinates where they are, and particles exchange some."""
     whole: tuple[float, float]
     """Shares of ensemble moves of all coordinates, and of some, that are exactly one difference."""
     length: float
@@ -90,12 +88,12 @@ def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
     return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
 
 
-def _nearest_mean(start: Latent, x: Float[Array, "n dim"], moves: Moves) -> Float[Array, "n #dim"]:
+def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #dim"]:
     """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
 
     Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
     """
-    if not moves.partial or not isinstance(start, NormalMixture):
+    if not isinstance(start, NormalMixture):
         return jnp.zeros((len(x), 1))
     return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
 
@@ -117,21 +115,16 @@ def _differences(key, between: Between, population: Population, b, moves: Moves)
     Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
     mode weights keep mixing at every temperature.
     """
-    key_pair, key_scale, key_accept = jax.random.split(key, 3)
+    key_pair, key_scale, key_accept, key_mask = jax.random.split(key, 4)
     n, dim = population.x.shape
     half = n // 2
     moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
     pair = jax.random.randint(key_pair, (2, half), 0, n - half)
     u = jax.random.uniform(key_scale, (half, 2))
-    if not moves.partial:
-        moved, root, whole = 1.0, np.sqrt(2 * dim), moves.whole[0]
-    else:
-        moved = _some_coordinates(jax.random.fold_in(key_scale, 1), half, dim)
-        count = jnp.sum(moved, axis=1, keepdims=True)
-        root, whole = (
-            jnp.sqrt(2.0 * jnp.maximum(count, 1.0)),
-            jnp.where(count < dim, moves.whole[1], moves.whole[0]),
-        )
+    moved = _some_coordinates(key_mask, half, dim)
+    count = jnp.sum(moved, axis=1, keepdims=True)
+    root = jnp.sqrt(2.0 * jnp.maximum(count, 1.0))
+    whole = jnp.where(count < dim, moves.whole[1], moves.whole[0])
     low, high = moves.logs
     scale = jnp.where(u[:, :1] < whole, 1.0, moves.length / root * jnp.exp((high - low) * u[:, 1:] + low))
     x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
@@ -207,7 +200,7 @@ def sweeps(
     moves: Moves,
 ) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
     """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
-    root = robust_cholesky(population.x - _nearest_mean(between.start, population.x, moves))
+    root = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
 
     def body(carry, key_one):
         population, log_step = carry
