@@ -13,7 +13,7 @@ from pushforward.draws import Draws
 from pushforward.one_by_one import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
-from pushforward.trust.coordinates import choose_frame, look, within
+from pushforward.trust.coordinates import choose_frame, every, look
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.importance import has_density, importance_line
 from pushforward.trust.inputs import SAMPLER, Handed, check_rows, gather
@@ -132,7 +132,7 @@ def _judge(
     spare = judged if handed.spare is None else handed.spare[usable_rows(handed.spare, target)]
     frame = choose_frame(spare)
     view = look(target, frame, jax.device_put(judged))
-    pilot = within(frame, jax.device_put(spare[: settings.num_chains]))
+    pilot = every(frame.inverse, jax.device_put(spare[: settings.num_chains]))
     refined = refine(next(keys), view, pilot, settings)
     lines += [
         stein_line(view),

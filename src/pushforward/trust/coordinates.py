@@ -4,6 +4,7 @@ A Stein identity holds in every coordinate system, so one is chosen in which no 
 bend) and no direction wide: then averages are close to normal, and units do not matter.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -56,15 +57,9 @@ def _look(inside: InFrame, x: Float[Array, "n dim"]):
 
 
 @eqx.filter_jit
-def within(frame: Frame, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
-    """Return the points in the frame."""
-    return jax.vmap(frame.inverse)(x)
-
-
-@eqx.filter_jit
-def outside(frame: Frame, u: Float[Array, "n dim"]) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
-    """Return the points of the frame in the target's own coordinates, and `log |det dx/du|` at each."""
-    return jax.vmap(frame)(u), jax.vmap(frame.log_det)(u)
+def every(function: Callable[[Array], Array], x: Float[Array, "n dim"]) -> Array:
+    """Return the function at every row, by one program."""
+    return jax.vmap(function)(x)
 
 
 @eqx.filter_jit

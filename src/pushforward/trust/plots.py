@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BEFORE, AFTER = "#0072b2", "#d55e00"
 MAX_PANELS = 6
+"""Coordinates whose marginals are drawn."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import stats
 
 from pushforward.base import Target
+from pushforward.trust.coordinates import every
 from pushforward.trust.line import Line
 from pushforward.trust.settings import LIMITS
 
@@ -18,12 +18,7 @@ def usable_rows(draws: Float[np.ndarray, "n dim"], target: Target) -> Bool[np.nd
     """Return which rows are finite and have a finite log density."""
     finite = np.all(np.isfinite(draws), axis=1)
     safe = jax.device_put(np.where(np.expand_dims(finite, 1), draws, 0.0).astype(draws.dtype))
-    return finite & np.isfinite(np.asarray(_log_densities(target, safe)))
-
-
-@eqx.filter_jit
-def _log_densities(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    return jax.vmap(target.log_density)(x)
+    return finite & np.isfinite(np.asarray(every(target.log_density, safe)))
 
 
 def support_line(draws: Float[np.ndarray, "n dim"], usable: Bool[np.ndarray, " n"]) -> Line:
