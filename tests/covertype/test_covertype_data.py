@@ -4,21 +4,17 @@ import pytest
 from pushforward.container import BadFileError
 from reproduce.data import MinMax, covertype, folders, split, stand_in
 
+COUNTS = (20, 30, 5, 4, 4, 4, 3)
+
 
 @pytest.fixture
-def tiny_file(tmp_path, monkeypatch):
-    """A file with Covertype's arrays and 70 rows, and a loader that expects so many."""
-    import importlib
-
-    module = importlib.import_module("reproduce.data.covertype")
-    counts = (20, 30, 5, 4, 4, 4, 3)
-    monkeypatch.setattr(module, "ROWS", 70)
-    monkeypatch.setattr(module, "CLASS_COUNTS", counts)
+def tiny_file(tmp_path):
+    """A file with Covertype's arrays and 70 rows."""
     rng = np.random.default_rng(0)
     arrays = {
         "X_quant": rng.integers(0, 4000, (70, 10)).astype(np.int16),
         "X_bin": rng.integers(0, 2, (70, 44)).astype(np.uint8),
-        "y": rng.permutation(np.repeat(np.arange(1, 8), counts)).astype(np.uint8),
+        "y": rng.permutation(np.repeat(np.arange(1, 8), COUNTS)).astype(np.uint8),
     }
     np.savez(tmp_path / "covertype.npz", **arrays)
     return tmp_path, arrays
@@ -26,7 +22,7 @@ def tiny_file(tmp_path, monkeypatch):
 
 def test_a_given_folder_is_read(tiny_file):
     folder, arrays = tiny_file
-    data = covertype(folder)
+    data = covertype(folder, counts=COUNTS)
     assert data.features.shape == (70, 54)
     np.testing.assert_array_equal(data.features[:, :10], arrays["X_quant"])
     np.testing.assert_array_equal(data.labels, np.where(arrays["y"] == 2, -1, 1))
@@ -35,10 +31,12 @@ def test_a_given_folder_is_read(tiny_file):
 def test_the_environment_names_a_folder_and_the_cache_is_next(tiny_file, tmp_path, monkeypatch):
     folder, _ = tiny_file
     monkeypatch.setenv("PUSHFORWARD_DATA", str(folder))
-    assert len(covertype().labels) == 70
+    assert len(covertype(counts=COUNTS).labels) == 70
     monkeypatch.delenv("PUSHFORWARD_DATA")
-    monkeypatch.setattr(folders, "cache_folder", lambda: folder)
-    assert len(covertype().labels) == 70
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folders.cache_folder().mkdir(parents=True)
+    (folder / "covertype.npz").rename(folders.cache_folder() / "covertype.npz")
+    assert len(covertype(counts=COUNTS).labels) == 70
 
 
 def test_a_missing_folder_says_how_to_get_the_data(tmp_path, monkeypatch):
@@ -77,7 +75,7 @@ def test_a_download_is_kept(tiny_file, tmp_path, monkeypatch):
     monkeypatch.delenv("PUSHFORWARD_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch)
-    first, second = covertype(), covertype()
+    first, second = covertype(counts=COUNTS), covertype(counts=COUNTS)
     assert len(calls) == 1
     np.testing.assert_array_equal(first.features, second.features)
 
@@ -97,7 +95,12 @@ def test_other_files_are_refused(tiny_file, change):
             arrays["y"] = np.roll(arrays["y"], 1) % 7 + 1
         np.savez(path, **arrays)
     with pytest.raises(BadFileError, match="is not Covertype"):
-        covertype(folder)
+        covertype(folder, counts=COUNTS)
+
+
+def test_a_file_of_other_data_is_refused(tiny_file):
+    with pytest.raises(BadFileError, match="581012"):
+        covertype(tiny_file[0])
 
 
 def test_the_stand_in_has_covertypes_shape():

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from pushforward.cli import app
 from pushforward.frame import InFrame
-from pushforward.training import LoopResult, Outcome
+from reproduce.data import stand_in
 from reproduce.minibatched import minibatched
 from reproduce.records import read
 from reproduce.rivals import laplace
-from reproduce.studies.covertype import PRESETS, plan, run, work
-from reproduce.studies.covertype.case import load
+from reproduce.studies.covertype import PRESETS, plan, run
+from reproduce.studies.covertype.case import check_memory
 from reproduce.studies.covertype.recipes import method_of, paper_recipe
 from reproduce.studies.covertype.rows import rows
 from reproduce.studies.covertype.run import WORK
@@ -135,8 +135,10 @@ def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path, monkeypa
 
 
 def test_an_interrupted_fit_of_ours_is_no_result(tmp_path, monkeypatch):
-    halted = LoopResult(None, [], Outcome.INTERRUPTED)
-    monkeypatch.setattr(work, "fit_posterior", lambda *_, **__: halted)
+    def interrupted(self, draw):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watch, "__call__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(SMOKE.replace(methods=("ours",)), tmp_path)
     assert read(tmp_path / "covertype.jsonl")[1] == []
@@ -209,13 +211,10 @@ def test_senseless_settings_are_refused(change):
         PRESETS["smoke"].replace(**change)
 
 
-def test_too_little_memory_is_refused_before_anything_runs(tmp_path, monkeypatch):
-    from reproduce.data import stand_in
-    from reproduce.studies.covertype import case
-
-    monkeypatch.setattr(case, "covertype", lambda data: stand_in(2000))
+def test_too_little_memory_is_refused_before_anything_runs():
     with pytest.raises(ValueError, match=r"memory_gb.*at least"):
-        load(PRESETS["cpu"].replace(memory_gb=0.5))
+        check_memory(stand_in(2000), PRESETS["cpu"].replace(memory_gb=0.5))
+    check_memory(stand_in(2000), PRESETS["cpu"])
 
 
 def test_the_command_line_runs_and_refuses(tmp_path):

@@ -12,7 +12,7 @@ from pushforward.cli import app
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 PAGES = sorted(GUIDE.glob("*.md"))
-# The smallest network that is one, and no teacher: what is tested here is that the pages are right.
+# The smallest network that is one, and no particles: what is tested here is that the pages are right.
 SMALL = {"frame": "identity", "width": 8, "depth": 1, "score_width": 8, "score_depth": 1, "num_steps": 4,
          "batch_size": 16, "score_batch_size": 16}  # fmt: skip
 
@@ -21,25 +21,20 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
 
 
-@pytest.fixture
-def small_fits(monkeypatch):
-    """`pf.fit` with a small training in place of whatever was asked for."""
-    fit = pf.fit
-
-    def small(key, target, **options):
-        return fit(key, target, settings=pf.preset("steingan", **SMALL), progress=False)
-
-    monkeypatch.setattr(pf, "fit", small)
+def small_fit(key, target, **options):
+    """A small training in place of whatever is asked for."""
+    return pf.fit(key, target, settings=pf.preset("steingan", **SMALL), progress=False)
 
 
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem
 )
-def test_python(page, tmp_path, monkeypatch, small_fits):
+def test_python(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names: dict = {"__name__": "guide"}
+    names: dict = {"__name__": "guide", "small_fit": small_fit}
     for number, code in enumerate(blocks(page, "python"), start=1):
-        exec(compile(code, f"{page.name}, block {number}", "exec"), names)
+        small = re.sub(r"\bpf\.fit\(", "small_fit(", code)
+        exec(compile(small, f"{page.name}, block {number}", "exec"), names)
 
 
 COMMANDS = [

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from reproduce.data.images import Images
-from reproduce.studies.ebm import judge as module
+from reproduce.studies.ebm.judge import Judge
 from reproduce.studies.ebm.settings import PRESETS
 
 RNG = np.random.default_rng(0)
 
 
-def look(classifier, images):
+def see(images):
     """Two features, one of which says which of two classes an image is of."""
     bright = images.reshape(len(images), -1).mean(axis=1) / 255.0
     noise = np.random.default_rng(len(images)).normal(size=len(images))
@@ -24,10 +24,9 @@ def images_of(labels):
 
 
 @pytest.fixture
-def judge(monkeypatch):
-    monkeypatch.setattr(module, "look", look)
+def judge():
     train, test = RNG.integers(0, 2, 4000), RNG.integers(0, 2, 1000)
-    return module.Judge(PRESETS["smoke"], Images(images_of(train), train, images_of(test), test), None)
+    return Judge(PRESETS["smoke"], Images(images_of(train), train, images_of(test), test), see)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])

@@ -18,6 +18,8 @@ from reproduce.studies.hard.work import default_row
 from reproduce.studies.row import Row, finished
 from reproduce.studies.store import Store
 
+pytestmark = pytest.mark.quick_compilation
+
 
 def test_every_row_records_what_is_asked(hard_folder):
     folder, settings = hard_folder

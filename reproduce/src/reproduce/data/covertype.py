@@ -11,7 +11,7 @@ from pushforward.files import BadFileError
 from reproduce.data.folders import cache_folder, find, how_to_get
 
 FILE = "covertype.npz"
-ROWS, QUANTITIES, INDICATORS = 581_012, 10, 44
+QUANTITIES, INDICATORS = 10, 44
 CLASS_COUNTS = (211_840, 283_301, 35_754, 2_747, 9_493, 17_367, 20_510)
 LODGEPOLE = 2
 """The most common cover: the binary task is to tell it from the rest."""
@@ -26,7 +26,7 @@ class Covertype(NamedTuple):
     """`-1` for the second kind of cover, `+1` for the rest, as in the LIBSVM file."""
 
 
-def covertype(data: str | Path | None = None) -> Covertype:
+def covertype(data: str | Path | None = None, *, counts: tuple[int, ...] = CLASS_COUNTS) -> Covertype:
     """Load Covertype.
 
     **Arguments:**
@@ -34,39 +34,41 @@ def covertype(data: str | Path | None = None) -> Covertype:
     - `data`: a folder with `covertype.npz` (arrays `X_quant`, `X_bin`, `y`). By default the folder that
         `PUSHFORWARD_DATA` names, else the cache, else scikit-learn's `fetch_covtype`, whose download is
         then kept in the cache.
+    - `counts`: rows of each kind of cover, without which a file is not the data.
     """
     path = find(FILE, data)
-    quantities, indicators, cover = _download() if path is None else _read(path)
+    quantities, indicators, cover = _download(counts) if path is None else _read(path, counts)
     features = np.concatenate([quantities, indicators], axis=1, dtype=np.float32)
     return Covertype(features, np.where(cover == LODGEPOLE, -1, 1))
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read(path: Path, counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as held:
             arrays = tuple(held[name] for name in ("X_quant", "X_bin", "y"))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
         raise BadFileError(f"{path} is not Covertype: {error}. {how_to_get(FILE)}") from None
-    _check(path, *arrays)
+    _check(path, counts, *arrays)
     return arrays
 
 
-def _check(path: Path, quantities: np.ndarray, indicators: np.ndarray, cover: np.ndarray) -> None:
+def _check(
+    path: Path, counts: tuple[int, ...], quantities: np.ndarray, indicators: np.ndarray, cover: np.ndarray
+) -> None:
     """Refuse a file that has the right arrays and not the right rows."""
+    rows = sum(counts)
     shapes = (quantities.shape, indicators.shape, cover.shape)
-    if shapes != ((ROWS, QUANTITIES), (ROWS, INDICATORS), (ROWS,)):
+    if shapes != ((rows, QUANTITIES), (rows, INDICATORS), (rows,)):
         raise BadFileError(
-            f"{path} is not Covertype: `X_quant`, `X_bin`, `y` must have shapes ({ROWS}, {QUANTITIES}), "
-            f"({ROWS}, {INDICATORS}), ({ROWS},); got {shapes[0]}, {shapes[1]}, {shapes[2]}."
+            f"{path} is not Covertype: `X_quant`, `X_bin`, `y` must have shapes ({rows}, {QUANTITIES}), "
+            f"({rows}, {INDICATORS}), ({rows},); got {shapes[0]}, {shapes[1]}, {shapes[2]}."
         )
-    counts = tuple(np.bincount(cover, minlength=8)[1:].tolist())
-    if counts != CLASS_COUNTS:
-        raise BadFileError(
-            f"{path} is not Covertype: the classes must have {CLASS_COUNTS} rows; got {counts}."
-        )
+    found = tuple(np.bincount(cover, minlength=8)[1:].tolist())
+    if found != counts:
+        raise BadFileError(f"{path} is not Covertype: the classes must have {counts} rows; got {found}.")
 
 
-def _download() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _download(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fetch by scikit-learn and keep what came."""
     try:
         from sklearn.datasets import fetch_covtype
@@ -82,7 +84,7 @@ def _download() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     parts = np.split(np.asarray(features), [QUANTITIES], axis=1)
     quantities, indicators = parts[0].astype(np.int16), parts[1].astype(np.uint8)
     cover = np.asarray(cover, np.uint8)
-    _check(cache_folder() / FILE, quantities, indicators, cover)
+    _check(cache_folder() / FILE, counts, quantities, indicators, cover)
     cache_folder().mkdir(parents=True, exist_ok=True)
     beside = cache_folder() / f"{FILE}.part.npz"
     np.savez_compressed(beside, X_quant=quantities, X_bin=indicators, y=cover)

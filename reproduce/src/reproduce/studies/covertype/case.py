@@ -65,13 +65,18 @@ def load(settings: Settings) -> Covertype:
     if settings.stand_in_rows is not None:
         return stand_in(settings.stand_in_rows)
     data = covertype(settings.data)
+    check_memory(data, settings)
+    return data
+
+
+def check_memory(data: Covertype, settings: Settings) -> None:
+    """Refuse to start with less memory than the study takes on these data."""
     needed = PROGRAM_GB + COPIES * data.features.nbytes / 1e9
     if settings.memory_gb < needed:
         raise ValueError(
             f"`memory_gb` must be at least {needed:.1f} for {len(data.labels):,} rows; got "
             f"{settings.memory_gb:g}. Try the study on fewer rows with the preset `smoke`."
         )
-    return data
 
 
 def peak_memory_gb() -> float:

@@ -1,6 +1,7 @@
 """What is said of a set of images: FID and KID with their floor, classes, copies of the training data."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from jaxtyping import UInt8
 from reproduce.data.images import Images
 from reproduce.metrics.frechet import Reference
 from reproduce.records import Record
-from reproduce.studies.ebm.classifier import look
 from reproduce.studies.ebm.settings import STUDY, Settings
 
 TARGET = "images"
@@ -20,14 +20,17 @@ NEIGHBOURS, POOL = 500, 20_000
 class Judge:
     """Holds images against the test set, in the feature space of one classifier."""
 
-    def __init__(self, settings: Settings, data: Images, classifier: Any):
-        self.settings, self.data, self.classifier = settings, data, classifier
-        features, self.test_classes = look(classifier, data.test)
+    def __init__(
+        self, settings: Settings, data: Images, see: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ):
+        """Judge by `see(images)`: the features and the classes that a classifier sees in them."""
+        self.settings, self.data, self.see = settings, data, see
+        features, self.test_classes = see(data.test)
         self.reference = Reference(features)
         train = data.train.reshape(len(data.train), -1).astype(np.float32) / 255.0
         self._train, self._squares = train, np.sum(train * train, axis=1)
         self._floors: dict[int, tuple[float, float]] = {}
-        self._pool = look(classifier, data.train[:POOL])
+        self._pool = see(data.train[:POOL])
         self._test_distance = self._nearest(data.test)
 
     def record(self, method: str, metric: str, value: float | int, **more: Any) -> Record:
@@ -40,14 +43,14 @@ class Judge:
         """Return FID and KID of `n` training images, chosen by the seed: what exact draws would score."""
         if n not in self._floors:
             chosen = np.random.default_rng(self.settings.seed).permutation(len(self.data.train))[:n]
-            features, _ = look(self.classifier, self.data.train[chosen])
+            features, _ = self.see(self.data.train[chosen])
             self._floors[n] = self.reference.fid(features), self.reference.kid(features)
         return self._floors[n]
 
     def images(self, method: str, images: UInt8[np.ndarray, "n height width"]) -> list[Record]:
         """Return all figures of a set of images."""
         n = len(images)
-        features, classes = look(self.classifier, images)
+        features, classes = self.see(images)
         share = np.bincount(classes, minlength=self.data.classes) / n
         filled = share[share > 0]
         near = self._nearest(images)
@@ -75,7 +78,7 @@ class Judge:
         self, method: str, sets: list[UInt8[np.ndarray, "n height width"]], suffix: str
     ) -> list[Record]:
         """Return FID and KID alone, as means over sets of images, under names with a suffix."""
-        each = [self._distances(method, look(self.classifier, images)[0], suffix) for images in sets]
+        each = [self._distances(method, self.see(images)[0], suffix) for images in sets]
         found = []
         for same in zip(*each, strict=True):
             values = [record.value for record in same]

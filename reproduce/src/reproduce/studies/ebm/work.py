@@ -1,6 +1,7 @@
 """The stages of the study: train the classifier, the energy and the samplers, draw, judge, ship."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from reproduce.images import DistanceEnergy, Generator
 from reproduce.pretrained import NAMES, ship
 from reproduce.records import Record, of_recipe
 from reproduce.rivals.annealed_langevin import Start
-from reproduce.studies.ebm.classifier import classifier_stage
+from reproduce.studies.ebm.classifier import classifier_stage, look
 from reproduce.studies.ebm.energy import energy_stage, target_of
 from reproduce.studies.ebm.judge import Judge
 from reproduce.studies.ebm.langevin import drawn
@@ -94,7 +95,7 @@ class Work:
 
     def judge(self) -> list[Record]:
         """Judge everything and return all records."""
-        s, judge = self.settings, Judge(self.settings, self.data, self.classifier())
+        s, judge = self.settings, Judge(self.settings, self.data, partial(look, self.classifier()))
         shown = {"grid/data": self.data.test[:SHOWN]}
         rows, drawn_now = dict(self.rows), self.langevin()
         for number, row in drawn_now.items():
