@@ -6,20 +6,50 @@ stick lengths are added rather than lengths multiplied, so that values far out k
 products would round to 0 or 1.
 """
 
-import abc
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Values = Any
 """An array of NumPy or of JAX, traced or not."""
 
+Module = Any
+"""The module that computes with an array: NumPy, or JAX's."""
+
 Shape = tuple[int, ...]
 
 
-def namespace(x: Values) -> Any:
-    """Return the module that computes with `x`: NumPy, or JAX's."""
+def _same(shape: Shape) -> Shape:
+    return shape
+
+
+class Kind(NamedTuple):
+    """One constraint: its map, the map back, and what its log-determinant is.
+
+    Each function takes the module that computes, an array, and the constants of the constraint, which
+    broadcast against the values.
+    """
+
+    constrain: Callable[..., Values]
+    """From free coordinates `u` to values."""
+
+    unconstrain: Callable[..., Values]
+    """From values `y` to free coordinates."""
+
+    log_det: Callable[..., Values]
+    """`log |det dy/du|` of `u`, one number for each event (for each number, where events are scalars)."""
+
+    free_shape: Callable[[Shape], Shape] = _same
+    """From the shape of values to that of the free coordinates; a `ValueError` where there is none."""
+
+    constants: tuple[str, ...] = ()
+    """Which constants it needs: none, `low`, `high`, or both."""
+
+
+def namespace(x: Values) -> Module:
+    """Return the module that computes with `x`."""
     if isinstance(x, np.ndarray | np.generic):
         return np
     import jax.numpy as jnp
@@ -27,59 +57,28 @@ def namespace(x: Values) -> Any:
     return jnp
 
 
-def softplus(x: Values) -> Values:
+def softplus(xp: Module, x: Values) -> Values:
     """Return `log(1 + exp(x))` without overflow."""
-    xp = namespace(x)
     return xp.logaddexp(x, xp.zeros_like(x))
 
 
-def sigmoid(x: Values) -> Values:
+def sigmoid(xp: Module, x: Values) -> Values:
     """Return `1 / (1 + exp(-x))`, kept inside the open unit interval as NumPyro keeps it."""
-    xp, limits = namespace(x), np.finfo(x.dtype)
-    return xp.clip(xp.exp(-softplus(-x)), limits.tiny, 1.0 - limits.eps)
+    limits = np.finfo(x.dtype)
+    return xp.clip(xp.exp(-softplus(xp, -x)), limits.tiny, 1.0 - limits.eps)
 
 
-class Kind(abc.ABC):
-    """One constraint: how many axes it takes hold of, which shapes it allows, and its map.
+def log_sech2(xp: Module, u: Values) -> Values:
+    """Return `log(1 - tanh(u)^2)` without loss where `tanh` is all but one."""
+    return 2.0 * (math.log(2.0) - u - softplus(xp, -2.0 * u))
 
-    `low` and `high` are constants of the constraint that broadcast against the values, where it has them.
-    """
 
-    event_ndim: int = 0
-    constants: int = 0
-    """How many constants it needs: none, `low` or `high` (1), or both (2)."""
-
-    def free_shape(self, shape: Shape) -> Shape:
-        """Return the shape of the free coordinates of values of `shape`, or raise a `ValueError`."""
-        return shape
-
-    @abc.abstractmethod
-    def constrain(self, u: Values, low: Values, high: Values) -> Values:
-        """Map free coordinates to values."""
-
-    @abc.abstractmethod
-    def unconstrain(self, y: Values, low: Values, high: Values) -> Values:
-        """Map values back."""
-
-    @abc.abstractmethod
-    def log_det(self, u: Values, low: Values, high: Values) -> Values:
-        """Return `log |det dy/du|`, one number for each event (for each number, where events are scalars)."""
+def arctanh(xp: Module, y: Values) -> Values:
+    """Return the inverse of `tanh`, finite at one and beyond."""
+    eps = np.finfo(y.dtype).eps
+    return xp.arctanh(xp.clip(y, eps - 1.0, 1.0 - eps))
 
 
 def expected(shape: Sequence[int], wanted: str) -> ValueError:
     """Return the complaint about a shape."""
     return ValueError(f"needs {wanted}; got shape {tuple(shape)}")
-
-
-def last_axis(shape: Shape) -> Shape:
-    """Return `shape` if it has a last axis of at least one number."""
-    if len(shape) < 1 or shape[-1] < 1:
-        raise expected(shape, "a vector, so at least one axis")
-    return shape
-
-
-def square(shape: Shape) -> int:
-    """Return the size of the square matrices that the last two axes hold."""
-    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] < 1:
-        raise expected(shape, "square matrices in its last two axes")
-    return shape[-1]

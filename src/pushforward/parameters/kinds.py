@@ -1,58 +1,63 @@
-"""Every constraint by name."""
+"""Every constraint by name; those of single numbers are written here."""
 
-from pushforward.parameters.kind import Kind
+from pushforward.parameters.kind import Kind, sigmoid, softplus
 from pushforward.parameters.matrices import (
-    CorrelationCholesky,
-    CorrelationMatrix,
-    LowerCholesky,
-    PackedCholesky,
-    PositiveDefinite,
+    CORRELATION_CHOLESKY,
+    CORRELATION_MATRIX,
+    LOWER_CHOLESKY,
+    PACKED_CHOLESKY,
+    POSITIVE_DEFINITE,
 )
-from pushforward.parameters.scalars import (
-    GreaterThan,
-    Interval,
-    LessThan,
-    Positive,
-    Real,
-    SoftplusPositive,
-    UnitInterval,
-)
-from pushforward.parameters.vectors import L1Ball, Ordered, PositiveOrdered, Simplex, ZeroSum
+from pushforward.parameters.vectors import L1_BALL, ORDERED, POSITIVE_ORDERED, SIMPLEX, ZERO_SUM
 
 KINDS: dict[str, Kind] = {
-    "real": Real(),
-    "positive": Positive(),
-    "softplus_positive": SoftplusPositive(),
-    "greater_than": GreaterThan(),
-    "less_than": LessThan(),
-    "interval": Interval(),
-    "unit_interval": UnitInterval(),
-    "simplex": Simplex(),
-    "ordered": Ordered(),
-    "positive_ordered": PositiveOrdered(),
-    "zero_sum": ZeroSum(),
-    "l1_ball": L1Ball(),
-    "corr_cholesky": CorrelationCholesky(),
-    "corr_matrix": CorrelationMatrix(),
-    "lower_cholesky": LowerCholesky(),
-    "positive_definite": PositiveDefinite(),
-    "packed_cholesky": PackedCholesky(),
+    "real": Kind(
+        lambda xp, u: u,
+        lambda xp, y: y,
+        lambda xp, u: xp.zeros_like(u),
+    ),
+    "positive": Kind(
+        lambda xp, u: xp.exp(u),
+        lambda xp, y: xp.log(y),
+        lambda xp, u: u,
+    ),
+    "softplus_positive": Kind(
+        softplus,
+        lambda xp, y: y + xp.log(-xp.expm1(-y)),
+        lambda xp, u: -softplus(xp, -u),
+    ),
+    "greater_than": Kind(
+        lambda xp, u, low: low + xp.exp(u),
+        lambda xp, y, low: xp.log(y - low),
+        lambda xp, u, low: u,
+        constants=("low",),
+    ),
+    "less_than": Kind(
+        lambda xp, u, high: high - xp.exp(u),
+        lambda xp, y, high: xp.log(high - y),
+        lambda xp, u, high: u,
+        constants=("high",),
+    ),
+    "interval": Kind(
+        lambda xp, u, low, high: low + (high - low) * sigmoid(xp, u),
+        lambda xp, y, low, high: xp.log(y - low) - xp.log(high - y),
+        lambda xp, u, low, high: xp.log(high - low) - softplus(xp, u) - softplus(xp, -u),
+        constants=("low", "high"),
+    ),
+    "unit_interval": Kind(
+        sigmoid,
+        lambda xp, y: xp.log(y) - xp.log1p(-y),
+        lambda xp, u: -softplus(xp, u) - softplus(xp, -u),
+    ),
+    "simplex": SIMPLEX,
+    "ordered": ORDERED,
+    "positive_ordered": POSITIVE_ORDERED,
+    "zero_sum": ZERO_SUM,
+    "l1_ball": L1_BALL,
+    "corr_cholesky": CORRELATION_CHOLESKY,
+    "corr_matrix": CORRELATION_MATRIX,
+    "lower_cholesky": LOWER_CHOLESKY,
+    "positive_definite": POSITIVE_DEFINITE,
+    "packed_cholesky": PACKED_CHOLESKY,
 }
 """Name to map. Saved files name these: a name once given keeps its meaning."""
-
-ALIASES = {
-    "nonnegative": "positive",
-    "lower": "greater_than",
-    "upper": "less_than",
-    "ordered_vector": "ordered",
-    "positive_ordered_vector": "positive_ordered",
-    "cholesky": "lower_cholesky",
-    "cholesky_corr": "corr_cholesky",
-    "correlation_cholesky": "corr_cholesky",
-    "correlation": "corr_matrix",
-    "covariance": "positive_definite",
-    "positive_semidefinite": "positive_definite",
-    "real_vector": "real",
-    "real_matrix": "real",
-}
-"""Other words for them."""

@@ -73,19 +73,14 @@ class Parameter:
         """How many free coordinates it has."""
         return math.prod(self.free_shape)
 
-    def bounds(self, dtype: Any) -> tuple[Any, Any]:
-        """Return `low` and `high` as arrays that broadcast against values."""
-        return self._array(self.low, dtype), self._array(self.high, dtype)
-
-    def _array(self, bound: Bound, dtype: Any) -> Any:
-        if bound is None:
-            return None
-        return np.asarray(bound, dtype).reshape(self.shape if isinstance(bound, tuple) else ())
+    def constants(self, dtype: Any) -> list[np.ndarray]:
+        """Return those of `low` and `high` that it has, as arrays that broadcast against values."""
+        bounds = [getattr(self, side) for side in self.map.constants]
+        return [np.asarray(b, dtype).reshape(self.shape if isinstance(b, tuple) else ()) for b in bounds]
 
     def _check_bounds(self) -> None:
-        wanted = {"greater_than": ("low",), "less_than": ("high",), "interval": ("low", "high")}
         for side in ("low", "high"):
-            bound, needed = getattr(self, side), side in wanted.get(self.kind, ())
+            bound, needed = getattr(self, side), side in self.map.constants
             numbers = bound if isinstance(bound, tuple) else (bound,)
             if needed != (bound is not None) or (
                 needed and not all(type(b) in (int, float) and math.isfinite(b) for b in numbers)
@@ -101,7 +96,7 @@ class Parameter:
                     f"{math.prod(self.shape)}, one for each of its own; got {len(bound)}."
                 )
         if self.kind == "interval":
-            low, high = self.bounds(np.float64)
+            low, high = self.constants(np.float64)
             if not np.all(low < high):
                 raise ValueError(
                     f"parameter {self.name!r}: an interval must end above its start; got {self.low} to "
@@ -151,8 +146,9 @@ class Parameters:
 
     def constrain(self, x: Values) -> dict[str, Values]:
         """Map coordinates `(..., dim)` to named values `(..., *shape)`."""
+        xp, batch = namespace(x), x.shape[:-1]
         return {
-            item.name: item.map.constrain(u, *item.bounds(u.dtype)).reshape((*x.shape[:-1], *item.shape))
+            item.name: item.map.constrain(xp, u, *item.constants(u.dtype)).reshape((*batch, *item.shape))
             for item, u in self._pieces(x)
         }
 
@@ -162,15 +158,17 @@ class Parameters:
         for item in self.items:
             y = values[item.name]
             batch = y.shape[: y.ndim - len(item.shape)]
-            pieces.append(item.map.unconstrain(y, *item.bounds(y.dtype)).reshape((*batch, item.size)))
+            u = item.map.unconstrain(namespace(y), y, *item.constants(y.dtype))
+            pieces.append(u.reshape((*batch, item.size)))
         return namespace(pieces[0]).concatenate(pieces, axis=-1)
 
     def log_det(self, x: Values) -> Values:
         """Return `log |det|` of `constrain` at coordinates `(..., dim)`."""
-        total = namespace(x).zeros(x.shape[:-1], x.dtype)
+        xp = namespace(x)
+        total = xp.zeros(x.shape[:-1], x.dtype)
         for item, u in self._pieces(x):
             if item.kind != "real":
-                logs = item.map.log_det(u, *item.bounds(u.dtype))
+                logs = item.map.log_det(xp, u, *item.constants(u.dtype))
                 total = total + logs.sum(axis=tuple(range(x.ndim - 1, logs.ndim)))
         return total
 

@@ -6,10 +6,27 @@ from typing import Any
 import numpy as np
 
 from pushforward.checks import check_choice
-from pushforward.parameters.kinds import ALIASES, KINDS
+from pushforward.parameters.kinds import KINDS
 from pushforward.parameters.record import Bound, Parameter
 
 EXAMPLES = "'positive', ('interval', 0, 1), 'simplex', or one of NumPyro's"
+
+_ALIASES = {
+    "nonnegative": "positive",
+    "lower": "greater_than",
+    "upper": "less_than",
+    "ordered_vector": "ordered",
+    "positive_ordered_vector": "positive_ordered",
+    "cholesky": "lower_cholesky",
+    "cholesky_corr": "corr_cholesky",
+    "correlation_cholesky": "corr_cholesky",
+    "correlation": "corr_matrix",
+    "covariance": "positive_definite",
+    "positive_semidefinite": "positive_definite",
+    "real_vector": "real",
+    "real_matrix": "real",
+}
+"""Other words for kinds."""
 
 _NUMPYRO = {
     "_Real": "real", "_RealVector": "real", "_RealMatrix": "real", "_Positive": "positive",
@@ -60,22 +77,19 @@ def limits(name: str, shape: tuple[int, ...], low: Any, high: Any, dims: Any = N
 def _parameter(
     name: str, shape: tuple[int, ...], word: str, constants: tuple[Any, ...], dims: Any
 ) -> Parameter:
-    words = {**{kind: kind for kind in KINDS}, **ALIASES}
+    words = {**{kind: kind for kind in KINDS}, **_ALIASES}
     kind = words[check_choice(word, f"constraints[{name!r}]", words)]
-    wanted = KINDS[kind].constants
-    if len(constants) != wanted:
+    sides = KINDS[kind].constants
+    if len(constants) != (wanted := len(sides)):
         example = {1: f"('{word}', 0.0)", 2: f"('{word}', 0.0, 1.0)"}.get(wanted, f"'{word}'")
         raise ValueError(
             f"`constraints`: {word!r} of {name!r} takes {wanted} number(s), as in {example}; "
             f"got {len(constants)}."
         )
-    if kind == "interval":
-        return limits(name, shape, constants[0], constants[1], dims)
-    if kind == "greater_than":
-        return limits(name, shape, constants[0], np.inf, dims)
-    if kind == "less_than":
-        return limits(name, shape, -np.inf, constants[0], dims)
-    return Parameter(name, shape, kind, dims=dims)
+    if not sides:
+        return Parameter(name, shape, kind, dims=dims)
+    given = dict(zip(sides, constants, strict=True))
+    return limits(name, shape, given.get("low", -np.inf), given.get("high", np.inf), dims)
 
 
 def _from_numpyro(name: str, shape: tuple[int, ...], spec: Any, dims: Any) -> Parameter:
@@ -87,7 +101,7 @@ def _from_numpyro(name: str, shape: tuple[int, ...], spec: Any, dims: Any) -> Pa
             f"`constraints`: {name!r} has the support {spec!r}, which is not among those that can "
             f"be mapped to the real line: {', '.join(KINDS)}."
         )
-    if kind in ("interval", "greater_than", "less_than"):
+    if KINDS[kind].constants:
         low, high = getattr(spec, "lower_bound", -np.inf), getattr(spec, "upper_bound", np.inf)
         return limits(name, shape, low, high, dims)
     return Parameter(name, shape, kind, dims=dims)
@@ -103,8 +117,6 @@ def _limit(name: str, shape: tuple[int, ...], value: Any, none: float) -> Bound:
             f"got {value!r}."
         ) from None
     flat = array.reshape(-1).tolist()
-    if not flat:
-        return None
     if all(number == none for number in flat):
         return None
     if not all(np.isfinite(flat)):
