@@ -19,13 +19,12 @@ import numpy as np
 from pushforward.container import BadFileError
 
 MAGIC = b"\x93NUMPY"
-MAX_HEADER = 2**12
-MAX_MEMBERS = 2**12
-MAX_EXPANSION = 100
-"""How many times its packed size an array may have; deflate can promise a thousand, data do not."""
+MAX_HEADER, MAX_MEMBERS = 2**12, 2**12
+"""Bytes of a header, and arrays of an archive: no honest file has more."""
 
-ALWAYS_ALLOWED = 2**24
-"""Bytes that an archive may unpack to whatever its own size: a small grid of zeros is no bomb."""
+MAX_EXPANSION, ALWAYS_ALLOWED = 100, 2**24
+"""How many times its own size a file may unpack to: deflate can promise a thousand, data do not. And bytes
+that it may unpack to whatever its size: a small grid of zeros is no bomb."""
 
 
 class ArrayHeader(NamedTuple):
@@ -124,6 +123,15 @@ def _parse(text: bytes, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
         raise BadFileError(f"{path} must hold numbers; got an array of {descr!r}.") from None
 
 
+def check_expansion(file: str, claimed: float, size: int) -> None:
+    """Refuse a file that says that it unpacks to far more than it is."""
+    if claimed > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
+        raise BadFileError(
+            f"{file} claims to unpack to {claimed:,} bytes, from {size:,}: more than {MAX_EXPANSION} times "
+            "as much. It is corrupted or meant to fill the memory; if it is honest, write it unpacked."
+        )
+
+
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
     size = path.stat().st_size
     if len(members) > MAX_MEMBERS:
@@ -135,11 +143,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
         if not name.endswith(".npy"):
             raise BadFileError(f"{path} must hold arrays only; it also holds {name[:80]!r}.")
     packed, whole = sum(m.compress_size for m in members), sum(m.file_size for m in members)
-    if packed > size or whole > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
-        raise BadFileError(
-            f"{path} claims to unpack to {whole:,} bytes, from {size:,}: more than {MAX_EXPANSION} times "
-            "as much. It is corrupted or meant to fill the memory; if it is honest, write it unpacked."
-        )
+    check_expansion(str(path), whole if packed <= size else math.inf, size)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> np.ndarray:

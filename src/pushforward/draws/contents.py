@@ -9,8 +9,6 @@ from pushforward.container import BadFileError
 from pushforward.parameters import Parameters
 
 FORMAT, VERSION = "pushforward-draws", 1
-MAX_EXPANSION, ALWAYS_ALLOWED = 100, 2**24
-"""How many times its packed size a file may unpack to, and what it always may."""
 
 
 class Contents(NamedTuple):
@@ -74,9 +72,3 @@ def read_words(text: str) -> tuple[dict[str, tuple[int, ...]], Parameters | None
     if not isinstance(about, dict):
         raise BadFileError("its story is not a JSON object.")
     return shapes, None if record is None else Parameters.from_json(record), about
-
-
-def check_expansion(claimed: int, size: int) -> None:
-    """Refuse a file that says it unpacks to far more than it is."""
-    if claimed > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
-        raise BadFileError(f"it claims to unpack to {claimed:,} bytes, from {size:,}: no honest draws do")

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from pushforward.arrays import check_expansion
 from pushforward.container import BadFileError
-from pushforward.draws.contents import Contents, check_expansion, read_words
+from pushforward.draws.contents import Contents, read_words
 from pushforward.optional import need
 
 KEY = "pushforward"
@@ -49,7 +50,7 @@ def read_parquet(path: Path) -> Contents:
     _, parquet = import_pyarrow()
     with parquet.ParquetFile(path, thrift_string_size_limit=2**24, thrift_container_size_limit=2**20) as file:
         about = file.metadata
-        check_expansion(8 * about.num_rows * about.num_columns, path.stat().st_size)
+        check_expansion("it", 8 * about.num_rows * about.num_columns, path.stat().st_size)
         schema = file.schema_arrow
         odd = [f.name for f in schema if str(f.type) not in ("float", "double") and "int" not in str(f.type)]
         if odd:
@@ -146,7 +147,7 @@ def _group(path: Path, group: str) -> tuple[dict[str, np.ndarray], str | None]:
             return {}, None
         raise BadFileError(f"{path} has no group `posterior` that can be read ({error}).") from None
     with opened as data:
-        check_expansion(data.nbytes, path.stat().st_size)
+        check_expansion("it", data.nbytes, path.stat().st_size)
         words = data.attrs.get(KEY)
         values = {str(name): _without_chains(path, str(name), data[name]) for name in data.data_vars}
     return values, words if isinstance(words, str) else None

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pushforward.container import write_atomically
+from pushforward.container import check_place, write_atomically
 from pushforward.export.graph import Graph
 from pushforward.export.operators import add_frame, add_network
 from pushforward.frame import Frame
@@ -74,10 +74,5 @@ def check_path(path: str | os.PathLike) -> Path:
     path = Path(path)
     if path.suffix != ".onnx":
         raise ValueError(f"`path` must end in `.onnx`; got {str(path)!r}. `sampler.save` writes other files.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(
-            f"`path` must be in a folder that exists; there is no {path.absolute().parent}."
-        )
+    check_place(path)
     return path

@@ -10,6 +10,7 @@ from pushforward.export.graph import Graph
 from pushforward.frame import Frame
 from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
 from pushforward.networks.coupled import kept
+from pushforward.structure import LEAST, MOST
 
 
 def _elu(graph: Graph, h: str) -> str:
@@ -68,7 +69,7 @@ def add_mlp(graph: Graph, net: MLP, x: str) -> str:
 def add_modulated(graph: Graph, network: Modulated, z: str) -> str:
     """Add `z exp(3 tanh(s / 3)) + a`, with `[s, a]` the network of `z`."""
     both = add_mlp(graph, network.net, z)
-    return _stretched(graph, z, both, np.ones(network.in_size), graph.constant(Modulated.MOST))
+    return _stretched(graph, z, both, np.ones(network.in_size), graph.constant(MOST))
 
 
 def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
@@ -78,7 +79,7 @@ def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
         seen = graph.add("Mul", z, graph.constant(mask, "kept"))
         both = add_mlp(graph, net, seen)
         up = graph.add("Greater", graph.columns(both, 0, network.in_size), graph.constant(0.0))
-        bound = graph.add("Where", up, graph.constant(Coupled.MOST), graph.constant(Coupled.LEAST))
+        bound = graph.add("Where", up, graph.constant(MOST), graph.constant(LEAST))
         z = _stretched(graph, z, both, 1.0 - mask, bound)
     return z
 

@@ -1,7 +1,6 @@
 """The map of the default recipe in more than a few dimensions: it cannot fold, whatever its weights are."""
 
 import math
-from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
+from pushforward.structure import LEAST, MOST
 
 
 def kept(layer: int, dim: int) -> Float[np.ndarray, " dim"]:
@@ -35,16 +35,11 @@ class Coupled(eqx.Module):
     its determinant cost as much as the map itself, in any dimension.
     """
 
-    MOST: ClassVar[float] = 3.0
-    LEAST: ClassVar[float] = 8.0
-    """Bounds of the log by which one layer stretches, and shrinks. The neck of a funnel asks for a factor of
-    400 in one layer; what stretches as much throws a few draws far away."""
-
     nets: tuple[MLP, ...]
 
     def __check_init__(self):
         dim = self.nets[0].in_size if self.nets else 0
-        if dim < 2 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in self.nets):
+        if dim < 1 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in self.nets):
             raise ValueError("the nets of a Coupled map must each have twice as many outputs as inputs.")
 
     @property
@@ -87,13 +82,12 @@ class Coupled(eqx.Module):
 
 
 def _bounded(s: Float[Array, " dim"]) -> Float[Array, " dim"]:
-    most, least = Coupled.MOST, Coupled.LEAST
-    return jnp.where(s > 0, most * jnp.tanh(s / most), least * jnp.tanh(s / least))
+    return jnp.where(s > 0, MOST * jnp.tanh(s / MOST), LEAST * jnp.tanh(s / LEAST))
 
 
 def unbounded(log_stretch: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """Return the `s` for which a layer stretches by that log, as far as one can."""
-    bound = np.where(log_stretch > 0, Coupled.MOST, Coupled.LEAST)
+    bound = np.where(log_stretch > 0, MOST, LEAST)
     return bound * np.arctanh(np.clip(log_stretch / bound, -0.96, 0.96))
 
 

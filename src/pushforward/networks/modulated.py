@@ -1,12 +1,11 @@
 """The residual map of the default recipe: each coordinate stretched and shifted by a small net."""
 
-from typing import ClassVar
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
+from pushforward.structure import MOST
 
 
 class Modulated(eqx.Module):
@@ -14,9 +13,6 @@ class Modulated(eqx.Module):
 
     It starts as the identity, so that training starts exactly at the law of the latents.
     """
-
-    MOST: ClassVar[float] = 3.0
-    """Bound of the log by which a coordinate is stretched: enough to bend, too little to run away."""
 
     net: MLP
 
@@ -37,7 +33,7 @@ class Modulated(eqx.Module):
     def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
         """Map one latent."""
         stretch, shift = jnp.split(self.net(z), 2)
-        return z * jnp.exp(self.MOST * jnp.tanh(stretch / self.MOST)) + shift
+        return z * jnp.exp(MOST * jnp.tanh(stretch / MOST)) + shift
 
 
 def modulated(

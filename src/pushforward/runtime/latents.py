@@ -8,30 +8,27 @@ import numpy as np
 from pushforward.checks import check_choice, check_count
 
 
-class Normal:
-    """Standard normal latents."""
+class _Alike:
+    """Independent coordinates that all have the same law."""
 
     def __init__(self, size: int):
         self.dim = check_count(size, "size")
 
-    def cast(self, dtype: np.dtype) -> "Normal":
+    def cast(self, dtype: np.dtype) -> Any:
         """Return the law itself, which holds no numbers."""
         return self
+
+
+class Normal(_Alike):
+    """Standard normal latents."""
 
     def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
         """Draw `num_samples` rows."""
         return rng.standard_normal((num_samples, self.dim), dtype)
 
 
-class Uniform:
+class Uniform(_Alike):
     """Uniform latents on `(-1, 1)^dim`."""
-
-    def __init__(self, size: int):
-        self.dim = check_count(size, "size")
-
-    def cast(self, dtype: np.dtype) -> "Uniform":
-        """Return the law itself, which holds no numbers."""
-        return self
 
     def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
         """Draw `num_samples` rows."""
@@ -39,6 +36,13 @@ class Uniform:
         z *= 2.0
         z -= 1.0
         return z
+
+
+def _parts(rng: np.random.Generator, weights: np.ndarray, num_samples: int) -> np.ndarray:
+    """Draw components in the ratio of their weights."""
+    ends = np.cumsum(weights, dtype=np.float64)
+    chosen = np.searchsorted(ends, rng.random(num_samples) * ends[-1], side="right")
+    return np.minimum(chosen, len(ends) - 1)
 
 
 class NormalMixture:
@@ -59,14 +63,12 @@ class NormalMixture:
 
     def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
         """Draw components, then the normals of each component as one product, and put them in their order."""
-        cumulative = np.cumsum(self.weights, dtype=np.float64)
-        chosen = np.searchsorted(cumulative, rng.random(num_samples) * cumulative[-1], side="right")
-        chosen = np.minimum(chosen, len(cumulative) - 1)
+        chosen = _parts(rng, self.weights, num_samples)
         z = rng.standard_normal((num_samples, self.dim), dtype)
         if len(self.choleskys) == 1:
             return (z @ self.choleskys[0].T + self.means[chosen]).astype(dtype, copy=False)
         order = np.argsort(chosen, kind="stable")
-        counts = np.bincount(chosen, minlength=len(cumulative))
+        counts = np.bincount(chosen, minlength=len(self.weights))
         stops = np.cumsum(counts)
         for k in np.flatnonzero(counts):
             part = slice(stops[k] - counts[k], stops[k])
@@ -93,10 +95,8 @@ class IndependentMixtures:
     def sample(self, rng: np.random.Generator, num_samples: int, dtype: Any = np.float32) -> np.ndarray:
         """Draw column by column: components, then normals put in their places."""
         z = rng.standard_normal((num_samples, self.dim), dtype)
-        cumulative = np.cumsum(self.weights, axis=1, dtype=np.float64)
-        for j, ends in enumerate(cumulative):
-            chosen = np.searchsorted(ends, rng.random(num_samples) * ends[-1], side="right")
-            chosen = np.minimum(chosen, len(ends) - 1)
+        for j, weights in enumerate(self.weights):
+            chosen = _parts(rng, weights, num_samples)
             z[:, j] = self.means[j, chosen] + self.scales[j, chosen] * z[:, j]
         return z
 

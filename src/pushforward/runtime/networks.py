@@ -6,9 +6,7 @@ import numpy as np
 
 from pushforward.runtime.activations import activation as find_activation
 from pushforward.runtime.products import multiply, piece_rows
-
-MAX_LOG_STRETCH, MOST, LEAST = 3.0, 3.0, 8.0
-"""As in `pushforward.networks.modulated` and `pushforward.networks.coupled`."""
+from pushforward.structure import LEAST, MOST
 
 
 class Scratch:
@@ -90,9 +88,9 @@ class Modulated:
         """Map the rows of `x` into `out`."""
         both = scratch.array("modulation", len(x), self.net.out_size)
         self.net(x, both, scratch)
-        np.divide(both[:, : self.in_size], MAX_LOG_STRETCH, out=out)
+        np.divide(both[:, : self.in_size], MOST, out=out)
         np.tanh(out, out=out)
-        out *= MAX_LOG_STRETCH
+        out *= MOST
         np.exp(out, out=out)
         out *= x
         out += both[:, self.in_size :]
@@ -103,7 +101,7 @@ class Coupled:
 
     def __init__(self, nets: tuple[MLP, ...]):
         dim = nets[0].in_size if nets else 0
-        if dim < 2 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in nets):
+        if dim < 1 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in nets):
             raise ValueError("the nets of a Coupled map must each have twice as many outputs as inputs.")
         self.nets, self.in_size, self.out_size = tuple(nets), dim, dim
 

@@ -1,12 +1,12 @@
 """A sampler in NumPy: the same map as JAX's, latents of its own."""
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pushforward.checks import check_count
+from pushforward.machine import cores
 from pushforward.runtime.frame import Frame
 from pushforward.runtime.latents import Law
 from pushforward.runtime.networks import Network, Scratch
@@ -76,7 +76,7 @@ class Sampler:
         latents = np.ascontiguousarray(latents, self.dtype)
         out = np.empty((len(latents), self.dim), self.dtype)
         starts = range(0, len(latents), TILE)
-        workers = min(_cores(), len(starts) // MIN_TILES) if self.network.narrow else 1
+        workers = min(cores(), len(starts) // MIN_TILES) if self.network.narrow else 1
         if workers <= 1:
             self._map(latents, out, starts)
             return out
@@ -130,11 +130,6 @@ class Sampler:
                 inside = scratch.array("frame", len(tile), self.dim)
                 self.network(tile, inside, scratch)
                 self.frame(inside, out[start : start + TILE])
-
-
-def _cores() -> int:
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable else os.cpu_count() or 1
 
 
 def _generator(rng: np.random.Generator | int) -> np.random.Generator:
