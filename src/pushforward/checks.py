@@ -1,9 +1,35 @@
 """What users hand us, checked at the door: argument, expectation, what came, remedy."""
 
 import difflib
+import functools
+import inspect
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def remedied(remedies: Mapping[str, str]) -> Callable[[Function], Function]:
+    """Let a function refuse a named argument that it does not take by saying what to write instead."""
+
+    def decorate(function: Function) -> Function:
+        known = inspect.signature(function).parameters
+
+        @functools.wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            for name in options:
+                if name not in known:
+                    near = "".join(
+                        f"Did you mean `{each}`?" for each in difflib.get_close_matches(name, known, 1)
+                    )
+                    remedy = remedies.get(name, near).format(name=name)
+                    raise TypeError(f"`{function.__name__}` takes no argument `{name}`. {remedy}".rstrip())
+            return function(*args, **options)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def check_key(key: Any, argument: str = "key", *, each: str = "") -> None:

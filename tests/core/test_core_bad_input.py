@@ -44,7 +44,7 @@ TARGETS = {
     "vector": (lambda x: -0.5 * x**2, 2, ValueError, ("got shape (2,)", "Sum over the coordinates")),
     "batch": (lambda x: good(x)[None], 2, ValueError, ("got shape (1,)", "do not write it for batches")),
     "nan": (lambda x: good(x) * jnp.nan, 2, ValueError, ("not finite at any", "shift and scale")),
-    "-inf": (lambda x: good(x) - jnp.inf, 2, ValueError, ("not finite at any", "transform them to the real line")),
+    "-inf": (lambda x: good(x) - jnp.inf, 2, ValueError, ("not finite at any", "`from_log_density(fn, example=")),
     "+inf": (lambda x: jnp.where(x[0] > 0, jnp.inf, good(x)), 2, ValueError, ("+inf", "missing minus sign")),
     "integers": (lambda x: jnp.sum(x > 0), 2, TypeError, ("floating-point", "int32")),
     "truth": (lambda x: jnp.all(x > 0), 2, TypeError, ("floating-point", "bool")),
@@ -55,7 +55,7 @@ TARGETS = {
     "broken gradient": (broken_slope, 2, ValueError, ("no finite gradient in coordinate(s) [1]", "Look for sqrt")),
     "nothing": (lambda x: None, 2, TypeError, ("must return a scalar array", "NoneType")),
     "text": (lambda x: "high", 2, (TypeError, ValueError), ()),
-    "numpy": (lambda x: -np.sum(np.asarray(x) ** 2), 2, ValueError, ("TracerArrayConversionError", "in JAX")),
+    "numpy": (lambda x: -np.sum(np.asarray(x) ** 2), 2, ValueError, ("TracerArrayConversionError", "in JAX", "`jnp`")),
     "an error of its own": (complaining, 2, ValueError, ("RuntimeError: no such thing", "Check that `dim=2`")),
 }  # fmt: skip
 
@@ -70,6 +70,53 @@ def test_log_densities_that_cannot_be_trained_on(name):
         assert word in str(caught.value), str(caught.value)
 
 
+def test_coordinates_go_by_the_names_of_the_model():
+    def log_density(p):
+        return -0.5 * p["mu"] ** 2 - p["tau"] + jnp.sqrt(0.0 * p["mu"])
+
+    example, limits = {"tau": 1.0, "mu": 0.0, "nu": jnp.ones(2)}, {"tau": "positive"}
+    for fn, words in (
+        (log_density, "no finite gradient in mu at any"),
+        (
+            lambda p: -(p["mu"] ** 2) - p["nu"][0] ** 2 - p["tau"],
+            r"does not depend on nu\[1\].*Use them in the density",
+        ),
+    ):
+        target = pf.Target.from_log_density(fn, example=example, constraints=limits)
+        with pytest.raises(ValueError, match=words):
+            pf.fit(KEY, target, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        (
+            {"seed": 3},
+            r"takes no argument `seed`\. The key is the seed: write `fit\(jax\.random\.key\(seed\), target\)`",
+        ),
+        ({"num_steps": 30}, r"takes no argument `num_steps`\. Write `steps=\.\.\.`"),
+        ({"width": 30}, r"takes no argument `width`\. Write `method=methods\.Default\(width=\.\.\.\)`"),
+        ({"step": 30}, r"takes no argument `step`\. Did you mean `steps`\?"),
+        ({"zzz": 30}, r"takes no argument `zzz`\.$"),
+    ],
+)
+def test_arguments_that_are_none_of_fits(argument, words):
+    with pytest.raises(TypeError, match=words):
+        pf.fit(KEY, pf.targets.gaussian(), progress=False, **argument)
+
+
+def test_a_method_may_be_the_third_argument():
+    done = pf.fit(
+        KEY,
+        pf.targets.gaussian(),
+        pf.methods.KL(frame="identity", width=4, score_width=4),
+        steps=2,
+        progress=False,
+    )
+    assert done.settings.method == "kl"
+    assert "<td>train</td>" in done._repr_html_()
+
+
 def test_good_log_densities_pass():
     for fn in (
         good,
@@ -82,7 +129,8 @@ def test_good_log_densities_pass():
 
 def test_targets_that_are_none():
     with pytest.raises(
-        TypeError, match=r"`target` must be a Target; got function\. Wrap a plain function with"
+        TypeError,
+        match=r"must be a Target; got function\. Make one .*`Target\.from_log_density\(.*`from_numpyro\(",
     ):
         pf.fit(KEY, good, progress=False)
     with pytest.raises(TypeError, match=r"`target` must be a Target; got str\."):

@@ -50,7 +50,10 @@ def generator(key: Key[Array, ""]) -> np.random.Generator:
 def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
     """Yield what `fit` asks of a target; nothing more once a finding leaves the rest without sense."""
     if not isinstance(target, Target):
-        hint = " Wrap a plain function with `Target.from_log_density(fn, dim=...)`."
+        hint = (
+            " Make one of a function with `Target.from_log_density(fn, dim=...)`, or of a NumPyro model with "
+            "`from_numpyro(model)`."
+        )
         got = type(target).__name__
         raise TypeError(f"`target` must be a Target; got {got}.{hint if callable(target) else ''}")
     try:
@@ -98,7 +101,8 @@ def _output_type(target: Target) -> np.dtype:
         raise ValueError(
             f"{_label(target)} failed on a point of shape ({target.dim},): {type(error).__name__}: "
             f"{str(error).splitlines()[0] if str(error) else 'no message'} Check that "
-            f"{promise} is what the function expects, and that it is written in JAX for one point."
+            f"{promise} is what the function expects, and that it is written in JAX for one point: `jnp` and "
+            "`jax.scipy` in place of NumPy, SciPy, `math` and PyTorch, `jnp.where` in place of `if`."
         ) from error
     if not hasattr(out, "shape") or not hasattr(out, "dtype"):
         raise TypeError(f"{_label(target)} must return a scalar array; got {type(out).__name__}.")
@@ -135,14 +139,14 @@ def _cannot_be(target: Target, values: np.ndarray, scores: np.ndarray) -> str | 
         return (
             f"was not finite at any of {len(values)} trial points between {SCALES[0]} and "
             f"{SCALES[-1]} from the origin (for instance {values[0]}). If its support is narrower or "
-            "elsewhere, shift and scale its argument; if it has limits, transform them to the real line."
+            "elsewhere, shift and scale its argument. If it has limits, name them: `from_log_density(fn, "
+            'example={"x": 1.0}, constraints={"x": ("interval", a, b)})`.'
         )
     broken = np.all(~np.isfinite(scores[finite]), axis=0)
     if broken.any():
         return (
-            "has a finite value but no finite gradient in coordinate(s) "
-            f"{np.flatnonzero(broken)[:5].tolist()} at any trial point. "
-            "Look for sqrt, log or division at the edge of their domain."
+            f"has a finite value but no finite gradient in {_coordinates(target, broken)} at any trial "
+            "point. Look for sqrt, log or division at the edge of their domain."
         )
     flat = np.all(scores[finite] == 0, axis=0)
     if flat.all():
@@ -151,11 +155,20 @@ def _cannot_be(target: Target, values: np.ndarray, scores: np.ndarray) -> str | 
             "(NumPy inside, integer rounding, `stop_gradient`). A constant is not a density on R^dim."
         )
     if flat.any():
-        return (
-            f"does not depend on coordinate(s) {np.flatnonzero(flat)[:5].tolist()}: "
-            f"improper there. Is `dim={target.dim}` too large for the function?"
-        )
+        remedy = f"Is `dim={target.dim}` too large for the function?"
+        if target.parameters is not None:
+            remedy = "Use them in the density, or leave them out of it."
+        return f"does not depend on {_coordinates(target, flat)}: improper there. {remedy}"
     return None
+
+
+def _coordinates(target: Target, chosen: np.ndarray) -> str:
+    """Return the first few of the chosen coordinates, by the model's own names where it has some."""
+    places = np.flatnonzero(chosen)[:5].tolist()
+    if target.parameters is None:
+        return f"coordinate(s) {places}"
+    names = target.parameters.coordinate_names()
+    return ", ".join(names[place] for place in places)
 
 
 def _gradient(target: Target, found: GradientCheck) -> Finding:

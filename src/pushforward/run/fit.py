@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ from jaxtyping import Array, Key
 from pushforward import distributed
 from pushforward._cache import let_programs_go
 from pushforward.base import Target, key_for
-from pushforward.checks import check_count, check_duration, check_key
+from pushforward.checks import check_count, check_duration, check_key, remedied
 from pushforward.machine import versions
 from pushforward.one_by_one import one_by_one
 from pushforward.preflight.checks import require_target
@@ -29,6 +29,7 @@ from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock, Progress
 from pushforward.run.driver import Driver
 from pushforward.sampler import Sampler
+from pushforward.tables import html_table
 from pushforward.training.loop import Row
 from pushforward.training.outcome import FitError, Outcome
 
@@ -62,12 +63,25 @@ class Fit:
         what = f"{self.sampler.about['target']}, method={self.settings.method}"
         return f"Fit({what}, {self.outcome.name.lower()}: {self.outcome.value}; {self.seconds:.0f} s)"
 
+    def _repr_html_(self) -> str:
+        rows = [(phase["phase"], f"{phase['seconds']:.1f} s") for phase in self.phases]
+        return html_table(f"Fit, {self.outcome.name.lower()}: {self.outcome.value}", ("stage", "time"), rows)
 
+
+_ELSEWHERE = {
+    **{each.name: "Write `method=methods.Default({name}=...)`." for each in fields(Settings)},
+    "seed": "The key is the seed: write `fit(jax.random.key(seed), target)`.",
+    "num_steps": "Write `steps=...`.",
+}
+"""What `fit` does not take, and what to write instead."""
+
+
+@remedied(_ELSEWHERE)
 def fit(
     key: Key[Array, ""],
     target: Target,
-    *,
     method: str | Method | None = None,
+    *,
     settings: Settings | None = None,
     recipe: Recipe | None = None,
     steps: int | None = None,
@@ -164,7 +178,7 @@ def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: 
         warnings.warn(
             f"{state.outcome.value}: {state.why} Use `check` before believing it, `refine` its draws, or "
             "train for longer.",
-            stacklevel=3,
+            stacklevel=4,
         )
     if throw and state.outcome.broken:
         from pushforward.run.failure import why_broken

@@ -5,19 +5,27 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from pushforward.training.loop import Row
 
-_SHOWN = {"objective": "loss", "score_loss": "score", "ksd_imq_v": "KSD", "skipped": "skipped"}
+_SHOWN = {"ksd_imq_v": "KSD", "objective": "loss", "skipped": "skipped", "score_loss": "score"}
+"""What is told of a row, the most important first: where a terminal is narrow, the last are left out."""
+
+WIDE = 100
+"""Characters of a line from which on the bar is long."""
 
 
-def _words(row: Row) -> str:
+def _words(row: Row, room: int) -> str:
     parts = [
         f"{label} {row[name]:.3g}"
         for name, label in _SHOWN.items()
         if name in row and (name != "skipped" or row[name] > 0)
     ]
-    return "  ".join([f"{row['step'] / max(row['seconds'], 1e-9):,.0f} steps/s", *parts])
+    parts.insert(2, f"{row['step'] / max(row['seconds'], 1e-9):,.0f} steps/s")
+    while len("  ".join(parts)) > room:
+        parts.pop()
+    return "  ".join(parts)
 
 
 @contextmanager
@@ -31,13 +39,17 @@ def progress_bar(
     if not show:
         yield lambda row: None
         return
+    console, description = console or Console(stderr=True), description[:24]
+    width = 24 if console.width >= WIDE else 10
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=width),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         TextColumn("{task.fields[words]}"),
     )
-    with Progress(*columns, console=console or Console(stderr=True), transient=False) as bar:
+    # Beside the words: the name, the bar, "150/2000", "0:01:43", and a space after each.
+    room = console.width - len(description) - width - 2 * len(str(num_steps)) - len("/0:00:00") - 5
+    with Progress(*columns, console=console, transient=False) as bar:
         task = bar.add_task(description, total=num_steps, words="compiling")
-        yield lambda row: bar.update(task, completed=row["step"], words=_words(row))
+        yield lambda row: bar.update(task, completed=row["step"], words=_words(row, room))
