@@ -7,7 +7,7 @@ import numpy as np
 from pushforward.base import Target
 from pushforward.latents import Normal
 from pushforward.mcmc.moves import Between, Population, crossover, sweeps
-from pushforward.recipe.table import Annealing, Dimensions
+from pushforward.recipe.table import Annealing
 
 DIM = 5
 
@@ -25,7 +25,7 @@ def test_sweeps_move_single_coordinates_between_wells():
     start = Normal(DIM)
     values = jax.vmap(target.log_density)(x)
     population = Population(x, values, jax.vmap(start.log_density)(x))
-    moves = Annealing(num_sweeps=150, num_particles=4096).plan(DIM, Dimensions()).moves
+    moves = Annealing(num_sweeps=150, num_particles=4096).plan(DIM).moves
     moved, _, _ = sweeps(
         Between(target, start), jax.random.key(0), population, jnp.asarray(1.0), jnp.asarray(-1.0), moves
     )

@@ -75,7 +75,7 @@ def test_improper_posteriors_of_named_parameters_name_them():
 
 
 PROPER = {
-    "heavy tails": lambda: pf.targets.student_t(),
+    "heavy tails": lambda: pf.targets.get("student_t"),
     "funnel": lambda: pf.targets.funnel(),
     "far away": lambda: target(lambda x: -0.5 * jnp.sum((x - 5000.0) ** 2)),
     "narrow ridge": lambda: target(lambda x: -0.5 * (x[0] + x[1]) ** 2 * 1e6 - 0.5 * x[0] ** 2),

@@ -89,7 +89,9 @@ def test_particles_stand_for_laws_in_few_dimensions_only():
     assert found == [False, True, True, True, False]
 
 
-SMALL = {"num_steps": 2, "width": 8, "annealing.num_particles": 1024, "reweight.num_draws": 2**12}
+SMALL = {"num_steps": 2, "width": 8, "annealing.num_particles": 1024, "reweight.num_draws": 2**12,
+         # No law is so good that it is not trained on.
+         "judge.learnt": 2.0}  # fmt: skip
 SEVERE = {"judge.never": 2.0, "fallback.most_dim": 1}
 """No sampler is as good as this judge asks for, and there is nothing to fall back to."""
 SEVERELY = "effective, which in 2 dimensions should be 2 at least"

@@ -111,8 +111,11 @@ def few(method="default", **changes):
         "reweight.num_draws": 2**12,
         "reweight.marginal_steps": 100,
         "fallback.most_dim": 1,
+        # No law is so good that it is not trained on.
+        "judge.learnt": 2.0,
+        **{"width": 8, "batch_size": 64},
     }
-    return quick(method, **few, **{"width": 8, "batch_size": 64} | changes)
+    return quick(method, **few | changes)
 
 
 def trained(done):
@@ -126,7 +129,7 @@ def fit(target=None, **options):
 
 def test_a_fit_takes_the_steps_that_were_planned():
     """Another width of the method is planned too."""
-    method = few(**{"clock.longer": 0.005, "judge.learnt": 2.0})
+    method = few(**{"clock.longer": 0.005})
     done = fit(method=method, budget="10m")
     assert trained(done)["planned_steps"] == 10
     assert done.settings.num_steps == done.history[-1]["step"] == 10
@@ -175,6 +178,6 @@ def test_training_stops_when_there_is_nothing_left():
     done = fit(target, start=start, method=few(**{"judge.learnt": 0.5}))
     assert done.outcome is Outcome.CONVERGED
     assert len(done.history) == 1
-    done = fit(target, start=start, method=few(num_steps=4, **{"judge.learnt": 2.0}))
+    done = fit(target, start=start, method=few(num_steps=4))
     assert done.outcome is not Outcome.CONVERGED
     assert len(done.history) == 4

@@ -68,7 +68,10 @@ def share_of(done):
 def test_default_fit_is_nearly_exact_and_says_so(target):
     done = pf.fit(jax.random.key(4), target, method=quick(**FEW, num_steps=150), progress=False)
     assert done.outcome is Outcome.FINISHED
-    assert [phase["phase"] for phase in done.phases] == ["search", "anneal", "train", "reweight"]
+    phases = [phase["phase"] for phase in done.phases]
+    assert phases[0] == "search"
+    assert "anneal" in phases
+    assert phases[-2:] == ["train", "reweight"]
     metrics = done.sampler.about["metrics"]
     assert metrics["efficiency"] > 0.8
     assert abs(metrics["log_z"]) < 0.05
@@ -83,7 +86,7 @@ def test_a_start_that_is_good_outlives_a_training_that_runs_away(target):
     done = pf.fit(jax.random.key(4), target, method=quick(**FEW, **WILD), progress=False)
     assert done.outcome is Outcome.UNTRAINED
     assert done.outcome.good
-    assert [phase.get("outcome") for phase in done.phases] == [None, None, "DIVERGED", None]
+    assert [phase.get("outcome") for phase in done.phases][-3:] == [None, "DIVERGED", None]
     about = done.sampler.about
     assert about["outcome"] == "UNTRAINED"
     assert about["metrics"]["efficiency"] > 0.5

@@ -100,7 +100,7 @@ SMALL = {
     "search.looks": 64, "path.num_walks": 4, "path.num_stops": 2, "path.enough": 2.0, "annealing.num_sweeps": 2,
     "annealing.most_temperatures": 3, "maps.rounds": 2, "maps.steps_first": 2, "maps.steps_next": 2,
     "maps.steps_to_choose": 2, "maps.batch_size": 8, "maps.good": 2.0, "judge.learnt": 2.0,
-    "reweight.num_draws": 256, "reweight.marginal_steps": 2, "law.steps_more": 3, "law.steps": 3,
+    "reweight.num_draws": 256, "reweight.marginal_steps": 2, "law.steps": 3,
     # One look during training: all looks are at the same latents, so that rows differ by the network alone.
     "clock.rows": 1,
 }  # fmt: skip

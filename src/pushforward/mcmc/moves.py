@@ -6,7 +6,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
@@ -211,8 +210,7 @@ def sweeps(
             population,
             jax.random.split(key_difference),
         )
-        if moves.partial:
-            population = crossover(key_crossover, between, population, b)
+        population = crossover(key_crossover, between, population, b)
         population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, moves)
         # The first steps may be far too long or too short: halve or double, then settle.
         log_step = jnp.clip(log_step + moves.gain * (rate - moves.acceptance), -12.0, 1.0)

@@ -34,10 +34,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     """Find modes, weights, scales and tails; yields after every round, each better than the one before."""
     target, numbers, peaks = state.target, recipe.annealing, state.peaks
     assert peaks is not None
-    plan = numbers.plan(state.dim, recipe.dims)
+    plan = numbers.plan(state.dim)
     tops = jnp.asarray(peaks.points, float)
     frame, start = first_start(peaks, numbers)
-    few, before = state.dim <= recipe.dims.few, 0.0
+    before = 0.0
     while True:
         i = len(state.rounds)
         key_anneal, key_fit, key_judge, key_see = jax.random.split(jax.random.fold_in(key, i), 4)
@@ -45,11 +45,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         result = anneal(key_anneal, InFrame(target, frame), start, plan)
         x = jax.vmap(frame)(result.draws)
         frame, mixture = stand_in(key_fit, x, recipe, tops, state.laplace)
-        start, u, row = widened(mixture, numbers), jax.vmap(frame.inverse)(x), result.row()
-        found = result.start_efficiency
-        if not few:
-            # Starts are wide in every coordinate, and in many that alone is inefficient.
-            row["efficiency"] = found = float(efficiency_of(key_judge, InFrame(target, frame), mixture))
+        start, u = widened(mixture, numbers), jax.vmap(frame.inverse)(x)
+        # Starts are wide in every coordinate, and in many that alone is inefficient: the mixture is weighed.
+        found = float(efficiency_of(key_judge, InFrame(target, frame), mixture))
+        row = {**result.row(), "efficiency": found}
         if isinstance(mixture, NormalMixture):
             mixture = reweigh(mixture, u)
         state = state.replace(
@@ -67,7 +66,7 @@ def _judged(
 ) -> tuple[State, bool]:
     """Return the state with what comes next, and whether that is no further round of this stage."""
     numbers, count = recipe.annealing, len(state.rounds)
-    maps = recipe.dims.few < state.dim <= recipe.dims.many
+    maps = state.dim <= recipe.dims.many
     wanted = numbers.good_start if count > 1 else numbers.good_at_once
     good = found > (good_for_maps(state.dim, recipe.maps) if maps else wanted)
     least, times = numbers.improves

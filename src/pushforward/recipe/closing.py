@@ -7,14 +7,8 @@ from pushforward.recipe.records import Record
 
 @dataclass(frozen=True, kw_only=True)
 class Open(Record):
-    """What fills settings that are `None`, by the dimension and the cost of the target."""
+    """What fills `batch_size`, by the dimension and the cost of the target."""
 
-    depth: int = 3  # of a free map, which up to `few` dimensions get
-    activation: str = "squareplus"
-    rate: float = 1e-3
-    depth_coupled: int = 2  # of a coupled map, which the others get: a free one folds [funnel_10]
-    activation_coupled: str = "silu"
-    rate_coupled: float = 5e-4
     batch_sizes: tuple[tuple[int, int], ...] = ((32, 1024), (100, 512), (10**9, 256))
     """Up to so many dimensions, so many draws a step."""
     batch_work: float = 1.5e8  # operations that looking once at a batch may take

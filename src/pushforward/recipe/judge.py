@@ -73,9 +73,8 @@ def good_for_maps(dim: int, numbers: Maps) -> float:
 
 def nothing_to_learn(state: State, recipe: Recipe) -> bool:
     """Whether the particles' law is the target already, by the weights of its own draws."""
-    if not recipe.training.judged or state.dim <= recipe.dims.few:
-        return False
-    return state.network is None and state.efficiency > recipe.judge.learnt
+    judged = recipe.training.judged and state.network is None
+    return judged and state.efficiency > recipe.judge.learnt
 
 
 # Training.

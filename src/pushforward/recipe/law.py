@@ -31,8 +31,7 @@ def frame_from_draws(
     scale = 0.5 * width / np.where(bends > 0, np.sinh(bends) / np.maximum(bends, 1e-9), 1.0)
     v = np.asarray(unbent(jnp.asarray((x - q50) / scale), jnp.asarray(bends)))
     covariance = np.cov(v, rowvar=False).reshape(v.shape[1], v.shape[1])
-    if len(covariance) > law.shared_beyond:
-        covariance = _without_chance(covariance, len(v) / correlated, law)
+    covariance = _without_chance(covariance, len(v) / correlated, law)
     ridge = 1e-8 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
     return Frame(
         centre=jnp.asarray(q50, float),
@@ -69,9 +68,9 @@ def stand_in(
 ) -> tuple[Frame, Mixture]:
     """Return the frame, and in it the mixture, that stand best for draws.
 
-    In more than a few dimensions unseen draws say which: bends may be wrong, since what looks like a
-    coordinate's heavy tail may be modes of unequal weight. And where there is one peak, the frame of its
-    curvature, `laplace`, may be better than any from draws, few as they are for a covariance.
+    Unseen draws say which. Bends may be wrong: what looks like a coordinate's heavy tail may be modes of
+    unequal weight. Where there is one peak, the frame of its curvature, `laplace`, may be better than any
+    from draws, few as they are for a covariance.
     """
 
     def fitted(frame: Frame, key: Key[Array, ""]) -> tuple[Frame, Mixture]:
@@ -79,8 +78,6 @@ def stand_in(
         return frame, mixture_of(key, u, components_for(len(peaks), recipe.annealing), inside, recipe)
 
     frames = frames_of(x, recipe)
-    if x.shape[1] <= recipe.dims.few:
-        return fitted(frames[0], key)
     found = [fitted(*each) for each in zip(frames, jax.random.split(key, len(frames)), strict=True)]
     if laplace is not None:
         found.append((laplace, standard(laplace.dim)))
@@ -92,7 +89,7 @@ def frames_of(x: Float[Array, "m dim"], recipe: Recipe) -> list[Frame]:
     """Return the frames that draws suggest: bent, and straight where that is another."""
     words = {"law": recipe.law, "correlated": recipe.annealing.num_snapshots}
     frames = [frame_from_draws(x, **words)]
-    if x.shape[1] > recipe.dims.few and bool(jnp.any(frames[0].bend > 0)):
+    if bool(jnp.any(frames[0].bend > 0)):
         frames.append(frame_from_draws(x, bend=False, **words))
     return frames
 
@@ -135,25 +132,16 @@ def mixture_of(
     Components to spare cost nothing in likelihood and yet do harm: they are narrow, and the mixture's score,
     from which Fisher training starts, is jagged between them.
     """
-    law = recipe.law
-    key_rows, key_fit = jax.random.split(key)
-    if u.shape[1] <= recipe.dims.few:
-        rows = jax.random.choice(key_rows, len(u), (2 * law.rows,))
-        train, held_out = u[rows[: law.rows]], u[rows[law.rows :]]
-        sizes = sorted({*law.sizes, wanted})
-        keys = jax.random.split(key_fit, len(sizes))
-        fits = [fit_mixture(each, train, size, law=law) for each, size in zip(keys, sizes, strict=True)]
-    else:
-        train, held_out = split(u, recipe.annealing.num_snapshots)
-        fits = _in_many_dimensions(key_fit, train, wanted, peaks, law)
+    train, held_out = split(u, recipe.annealing.num_snapshots)
+    fits = _fits(key, train, wanted, peaks, recipe.law)
     found = [float(mean_log_density(mixture, held_out)) for mixture in fits]
-    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - law.tolerance)
+    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - recipe.law.tolerance)
 
 
-def _in_many_dimensions(
+def _fits(
     key: Key[Array, ""], train: Float[Array, "m dim"], wanted: int, peaks: Float[Array, "k dim"], law: Law
 ) -> list[Mixture]:
-    """Return fits, the simplest first, where full covariances have many entries for the draws there are."""
+    """Return fits, the simplest first; full covariances may have many entries for the draws there are."""
     dim = train.shape[1]
     # In its frame the law is white; coordinates on their own need fewer rows than shapes do.
     fits: list[Mixture] = [standard(dim), fit_independent(train[: law.entries // dim], law)]
@@ -165,12 +153,11 @@ def _in_many_dimensions(
     else:
         size, centres = most, None
     key_few, *keys = jax.random.split(key, 1 + len(law.alike))
-    words = {"law": law, "num_steps": law.steps_more}
     if size > 1:
         for each, shared in zip(keys, law.alike, strict=True):
-            fits.append(fit_mixture(each, train, size, centres=centres, shared=shared, **words))
+            fits.append(fit_mixture(each, train, size, law=law, centres=centres, shared=shared))
     if size > law.few_components:
-        fits.append(fit_mixture(key_few, train, law.few_components, **words))
+        fits.append(fit_mixture(key_few, train, law.few_components, law=law))
     return fits
 
 

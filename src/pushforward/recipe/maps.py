@@ -34,7 +34,7 @@ def applies(state: State, recipe: Recipe) -> bool:
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Go on where moves in the frame do not reach, through maps; yields after every round."""
     numbers = recipe.maps
-    plan = recipe.annealing.plan(state.dim, recipe.dims)
+    plan = recipe.annealing.plan(state.dim)
     for i in range(numbers.rounds if state.dim <= recipe.dims.some else numbers.rounds_more):
         key_choose, key_map, key_anneal, key_judge = jax.random.split(jax.random.fold_in(key, i), 4)
         clock.observe(f"fitting a map, round {i + 1}")

@@ -61,10 +61,12 @@ _FROM_MIXTURE = {"latent": "mixture", "network": "modulated", "activation": "squ
 
 _CHOICES: dict[str, dict[str, Any]] = {
     "default": {
-        **_FROM_MIXTURE, "objective": "exact_kl", "matching": "none", "num_steps": 2000, "beta1": 0.9,
-        "forward_weight": 1.0, "final_rate": 0.02, "ema": 0.998, "judged": True,
+        # A free map folds while it learns, and at a fold its score is infinite [funnel_10].
+        "latent": "mixture", "network": "coupled", "depth": 2, "objective": "exact_kl", "matching": "none",
+        "num_steps": 2000, "learning_rate": 5e-4, "final_rate": 0.02, "beta1": 0.9, "ema": 0.998,
+        "forward_weight": 1.0, "judged": True,
         # Open: what suits the dimension and the cost of the target.
-        "network": None, "depth": None, "activation": None, "learning_rate": None, "batch_size": None,
+        "batch_size": None,
     },
     "kl": _KL,
     # Steps thirty times smaller than KL's: the divergence of the score net, not its value, drives Fisher,
@@ -168,28 +170,16 @@ def for_target(recipe: Recipe, target: Target) -> Recipe:
     """Return the recipe with what was left open filled in for a target; what is set stays set."""
     work = operations(target)
     return recipe.replace(
-        training=_filled(recipe, target.dim, work),
+        training={"batch_size": recipe.training.batch_size or _batch_size(recipe, target.dim, work)},
         annealing={"num_particles": recipe.annealing.num_particles or _particles(recipe, target.dim, work)},
     )
 
 
-def _filled(recipe: Recipe, dim: int, work: float) -> Settings:
-    settings, numbers = recipe.training, recipe.open
-    kind = settings.network or ("modulated" if dim <= recipe.dims.few else "coupled")
-    coupled = kind == "coupled"
-    batch_size = next(size for most, size in numbers.batch_sizes if dim <= most)
-    # Where each call of the target is much work, batches are smaller.
-    affordable = 2 ** int(np.log2(max(numbers.batch_work / work, numbers.least_batch)))
-    found: dict[str, Any] = {
-        "network": kind,
-        "depth": numbers.depth_coupled if coupled else numbers.depth,
-        "activation": numbers.activation_coupled if coupled else numbers.activation,
-        "learning_rate": numbers.rate_coupled if coupled else numbers.rate,
-        "batch_size": min(batch_size, affordable),
-    }
-    return settings.replace(
-        **{name: value for name, value in found.items() if getattr(settings, name) is None}
-    )
+def _batch_size(recipe: Recipe, dim: int, work: float) -> int:
+    """Return how many draws a step takes: fewer where each call of the target is much work."""
+    numbers = recipe.open
+    wanted = next(size for most, size in numbers.batch_sizes if dim <= most)
+    return min(wanted, 2 ** int(np.log2(max(numbers.batch_work / work, numbers.least_batch))))
 
 
 def _particles(recipe: Recipe, dim: int, work: float) -> int:

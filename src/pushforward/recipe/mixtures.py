@@ -31,9 +31,8 @@ def _component_logs(mixture: NormalMixture, x: Float[Array, "n dim"]) -> Float[A
 def _em(
     x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int, shared: Float[Array, ""], law: Law
 ) -> NormalMixture:
-    # No component can fall onto a point; finely where a little excess in each of many coordinates is much.
-    many = x.shape[1] > law.shared_beyond
-    ridge = (law.ridge_more if many else law.ridge) * jnp.diag(jnp.var(x, axis=0) + 1e-12)
+    # No component can fall onto a point.
+    ridge = law.ridge * jnp.diag(jnp.var(x, axis=0) + 1e-12)
 
     def body(_, mixture):
         responsibility = jax.nn.softmax(_component_logs(mixture, x), axis=1)
@@ -46,11 +45,10 @@ def _em(
             return (r[:, None] * y).T @ y / m + ridge
 
         covariances = jax.vmap(covariance)(responsibility.T, means, mass)
-        if many:
-            # As if each component had seen `shared` more rows a coordinate, with the shape of all.
-            pooled = jnp.tensordot(mass / mass.sum(), covariances, 1)
-            share = (mass / (mass + shared * x.shape[1]))[:, None, None]
-            covariances = share * covariances + (1.0 - share) * pooled
+        # As if each component had seen `shared` more rows a coordinate, with the shape of all.
+        pooled = jnp.tensordot(mass / mass.sum(), covariances, 1)
+        share = (mass / (mass + shared * x.shape[1]))[:, None, None]
+        covariances = share * covariances + (1.0 - share) * pooled
         return NormalMixture(mass / mass.sum(), means, jnp.linalg.cholesky(covariances))
 
     return jax.lax.fori_loop(0, num_steps, body, mixture)
@@ -89,7 +87,7 @@ def fit_mixture(
 ) -> NormalMixture:
     """Fit a full-covariance mixture to the rows of `x`, from `centres` or from rows far from each other.
 
-    In more than a few dimensions, the larger `shared`, the more alike are the components' shapes.
+    The larger `shared`, the more alike are the components' shapes.
     """
     law = law or Law()
     dim = x.shape[1]
@@ -109,7 +107,7 @@ def fit_mixture(
 def fit_independent(x: Float[Array, "n dim"], law: Law) -> IndependentMixtures:
     """Fit a mixture on the line to every column of `x`, from components at its quantiles."""
     num_components = law.few_components
-    ridge = law.ridge_more * jnp.var(x, axis=0)[:, None] + 1e-12
+    ridge = law.ridge * jnp.var(x, axis=0)[:, None] + 1e-12
     levels = (jnp.arange(num_components) + 0.5) / num_components
     means = jnp.quantile(x, levels, axis=0).T
     gaps = jnp.diff(means, axis=1)
@@ -129,4 +127,4 @@ def fit_independent(x: Float[Array, "n dim"], law: Law) -> IndependentMixtures:
         scales = jnp.sqrt(jnp.maximum(second - first**2, 0.0) + ridge)
         return IndependentMixtures(mass / mass.sum(1, keepdims=True), first, scales)
 
-    return jax.lax.fori_loop(0, law.steps, body, start)
+    return jax.lax.fori_loop(0, law.line_steps, body, start)

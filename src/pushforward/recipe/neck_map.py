@@ -1,8 +1,8 @@
 """The map that follows necks: written down from what draws say of them, not trained.
 
-A neck is a coordinate by which the widths of others go, as in funnels and hierarchical models. Particles creep
-along it: what they may change in one move shrinks with the number of widths that must follow. The log of each
-deviation is regressed on the neck, which holds beyond where draws have been, too.
+A neck is a coordinate by which the widths of others go, as in funnels. Particles creep along it: what they
+may change in one move shrinks with the number of widths that must follow. The log of each deviation is
+regressed on the neck, which holds beyond where draws have been, too.
 """
 
 from typing import NamedTuple

@@ -28,7 +28,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     last, and it needs no further particles.
     """
     normal, numbers = standard(state.dim), recipe.necks
-    plan = recipe.annealing.plan(state.dim, recipe.dims)
+    plan = recipe.annealing.plan(state.dim)
     seen: NeckMap = state.necks
     for i in range(numbers.rounds):
         key_anneal, key_fit, key_judge, key_fill = jax.random.split(jax.random.fold_in(key, i), 4)

@@ -31,8 +31,8 @@ from pushforward.weights import effective_share
 
 
 def applies(state: State, recipe: Recipe) -> bool:
-    """Below four dimensions particles find all mass without."""
-    return state.peaks is not None and state.dim > recipe.dims.few
+    """Where the search has found peaks."""
+    return state.peaks is not None
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:

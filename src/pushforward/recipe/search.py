@@ -58,7 +58,7 @@ def find_peaks(
             f"between {numbers.radii[0]:g} and {numbers.radii[1]:g} from the origin. Check its support, or "
             "shift it."
         )
-    if target.dim <= dims.few or many:
+    if many:
         return peaks
     quiet = 0
     for i in range(numbers.rounds):
@@ -107,13 +107,9 @@ def _distinct(target: Target, x: np.ndarray, value: np.ndarray, numbers: Search,
     limit = numbers.most_peaks_many if many else numbers.most_peaks
     kept = [apart[i] for i in foremost(x[apart], value[apart], limit, numbers)]
     points, value = x[kept], value[kept]
-    polished = target.dim > dims.few
-    if polished:
-        points, value = to_the_top(target, points, value, numbers, dear=many)
+    points, value = to_the_top(target, points, value, numbers, dear=many)
     peaks = Peaks(points, curvature_scales(target, points, spread), value)
-    if polished:
-        peaks = peaks.rows(once_each(peaks, numbers))
-    return that_matter(peaks, numbers)
+    return that_matter(peaks.rows(once_each(peaks, numbers)), numbers)
 
 
 def _next_starts(

@@ -14,7 +14,7 @@ LATENTS = ("normal", "uniform", "mixture")
 NETWORKS = ("mlp", "modulated", "coupled")
 SQUARE = ("modulated", "coupled")
 
-OPEN = ("network", "depth", "activation", "batch_size", "learning_rate", "latent_dim")
+OPEN = ("batch_size", "latent_dim")
 """Fields that may be `None`."""
 
 
@@ -38,8 +38,8 @@ class Settings(Record):
     network: Any = "mlp"
     """`mlp`, `modulated` (free, starts as the identity) or `coupled` (one-to-one in any dimension)."""
     width: int = 64
-    depth: int | None = 3
-    activation: str | None = "silu"
+    depth: int = 3
+    activation: str = "silu"
     skip: bool = True
     """Units of a hidden layer, hidden layers, what they apply, and whether the latent is added at the end."""
 
@@ -66,7 +66,7 @@ class Settings(Record):
     """`trace` or `projection`; Fisher's share in `combined`."""
     num_steps: int = 2500
     batch_size: int | None = 512
-    learning_rate: float | None = 1e-3
+    learning_rate: float = 1e-3
     score_learning_rate: float = 2e-3
     final_rate: float = 0.01
     """Steps, draws of each, and Adam's rates, which fall by a cosine to this share."""
@@ -98,12 +98,11 @@ class Settings(Record):
         self._check_parts()
         for name in ("width", "depth", "num_projections", "score_width", "score_depth", "score_steps",
                      "score_batch_size", "num_steps", "batch_size", "latent_dim"):  # fmt: skip
-            if not self._is_open(name):
+            if not (name in OPEN and getattr(self, name) is None):
                 check_count(getattr(self, name), name)
         check_count(self.extra_latents, "extra_latents", at_least=0)
         for name in ("sigma", "learning_rate", "score_learning_rate", "clip", "tempering", "tempering_until"):
-            if not self._is_open(name):
-                check_positive(getattr(self, name), name)
+            check_positive(getattr(self, name), name)
         shares = (
             "final_rate",
             "fisher_weight",
@@ -129,16 +128,11 @@ class Settings(Record):
         check_choice(self.frame, "frame", ("annealed", "identity"))
         check_choice(self.fisher_form, "fisher_form", ("trace", "projection"))
         for name in ("activation", "score_activation"):
-            if not self._is_open(name):
-                check_choice(getattr(self, name), name, ACTIVATIONS)
+            check_choice(getattr(self, name), name, ACTIVATIONS)
         _check_part(self.objective, "objective", OBJECTIVES, ("surrogate",))
         _check_part(self.matching, "matching", MATCHINGS, ("loss", "fit"))
         _check_part(self.latent, "latent", LATENTS, ("log_density",))
-        if not self._is_open("network"):
-            _check_part(self.network, "network", NETWORKS, ("__call__",))
-
-    def _is_open(self, name: str) -> bool:
-        return name in OPEN and getattr(self, name) is None
+        _check_part(self.network, "network", NETWORKS, ("__call__",))
 
     def _check_combinations(self) -> None:
         if self.latent == "mixture" and self.frame != "annealed":

@@ -18,7 +18,6 @@ from pushforward.recipe.settings import Settings
 class Dimensions(Record):
     """Numbers of coordinates at which the method changes."""
 
-    few: int = 3  # up to here particles find all mass without maps, and a free map cannot fold far
     necks: int = 20  # from here on particles creep along a neck, so that necks are looked for [funnel_100]
     some: int = 32  # beyond, a round through a map is dear
     many: int = 100  # beyond, curvature and maps of particles are too dear
@@ -117,11 +116,11 @@ class Annealing(Record):
     components_many: int = 64  # beyond `many_peaks`
     many_peaks: int = 24
 
-    def plan(self, dim: int, dims: Dimensions) -> Plan:
+    def plan(self, dim: int) -> Plan:
         """Return how particles of so many coordinates are annealed."""
         spread = self.step_spread if dim <= self.spread_until else self.step_spread_more
         moves = Moves(
-            self.num_sweeps, self.acceptance, spread, dim > dims.few,
+            self.num_sweeps, self.acceptance, spread,
             self.whole_differences, self.difference_length, self.difference_logs,
             self.longest_drift, self.step_gain,
         )  # fmt: skip
@@ -136,18 +135,14 @@ class Law(Record):
     bend_from: float = 0.3  # bends of a coordinate below this are left to the network
     chance: float = 3.0  # standard errors within which a correlation counts as chance
     chance_bounds: tuple[float, float] = (0.8, 1.25)  # eigenvalues without chance, or all are kept
-    rows: int = 8192  # fitted to up to `few` dimensions, and as many to choose by
-    sizes: tuple[int, ...] = (1, 4, 16)  # numbers of normals tried there, besides the wanted one
-    steps: int = 60  # of expectation-maximisation
-    steps_more: int = 20  # beyond `few` dimensions, where a step is dear
-    few_components: int = 8  # of a small mixture there
+    steps: int = 20  # of expectation-maximisation
+    line_steps: int = 60  # the same for mixtures on the line, where a step is cheap
+    few_components: int = 8  # of a small mixture
     alike: tuple[float, float] = (300.0, 3.0)  # rows a coordinate that draw shapes together: much, little
     rows_each: int = 12  # rows a coordinate that a normal's shape asks for
     entries: int = 2**22  # rows times coordinates that mixtures of single coordinates are fitted to
     tolerance: float = 0.001  # nats a draw by which a smaller mixture may be worse: training mends more
-    ridge: float = 1e-3  # added to covariances, in variances of the data: no normal falls onto a point
-    ridge_more: float = 1e-5  # where a little excess in each of many coordinates is much
-    shared_beyond: int = 3  # dimensions beyond which rows may be too few for a shape of each normal
+    ridge: float = 1e-5  # added to covariances, in variances of the data: no normal falls onto a point
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,9 +122,8 @@ class Clock:
 
             begin = Position(fresh, nothing(watched, key_steps, fresh))
             start, tiles = recalled_position(self.memory, begin, num_steps) or (None, tiles)
-        weighs = isinstance(recipe.training.main_objective, ExactKL) and jax.process_count() == 1
         # Training may end early; many processes might not agree on when.
-        weighs = weighs and (self.plans or state.dim > recipe.dims.few)
+        weighs = isinstance(recipe.training.main_objective, ExactKL) and jax.process_count() == 1
 
         def ends(row: Row) -> Outcome | None:
             if learnt(row, recipe.judge):

@@ -73,7 +73,7 @@ def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSet
     inside, weights, log_z = InFrame(target, basins.frame), [], []
     # Where a sweep is dear, fewer particles: their spread over repeats goes into the error all the same.
     num_particles = settings.num_particles // (1 if target.dim <= LIMITS.moderate_dim else 2)
-    plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim, Dimensions())
+    plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim)
     for each in jax.random.split(key, settings.census_repeats):
         found = anneal(each, inside, basins.start, plan)
         x = jax.vmap(basins.frame)(found.draws)

@@ -11,6 +11,7 @@ from scipy import stats
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.mcmc.langevin import propose
 from pushforward.trust.coordinates import View, bounded, every
 from pushforward.trust.line import Line
 from pushforward.trust.nulls import flip_test
@@ -74,36 +75,27 @@ def _walk(
     gain: Float[Array, ""],
     num_steps: int,
 ) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""], Float[Array, ""]]:
-    n, dim = u.shape
-    limit = 3.0 * np.sqrt(dim)
+    n = len(u)
 
-    def value_and_slope(x):
+    def look(x):
         value, slope = jax.vmap(jax.value_and_grad(target.log_density))(x)
         good = jnp.isfinite(value) & jnp.all(jnp.isfinite(slope), axis=1)
         return jnp.where(good, value, -jnp.inf), jnp.where(good[:, None], slope, 0.0)
-
-    def drift(slope, step):
-        raw = 0.5 * step * slope
-        norm = jnp.linalg.norm(raw, axis=1, keepdims=True)
-        return raw * jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
 
     def body(carry, key_one):
         x, value, slope, log_step = carry
         key_noise, key_step, key_accept = jax.random.split(key_one, 3)
         step = jnp.exp(log_step - LIMITS.step_spread * jax.random.uniform(key_step, (n, 1), x.dtype))
-        noise = jax.random.normal(key_noise, (n, dim), x.dtype)
-        forth = drift(slope, step)
-        new = x + step * (forth + noise)
-        new_value, new_slope = value_and_slope(new)
-        back = noise + forth + drift(new_slope, step)
-        log_ratio = new_value - value + 0.5 * jnp.sum(noise**2 - back**2, axis=1)
-        yes = jnp.log(jax.random.uniform(key_accept, (n,), x.dtype)) < log_ratio
+        new, new_value, new_slope, log_ratio = propose(
+            key_noise, x, slope, step, look, longest=LIMITS.longest_drift
+        )
+        yes = jnp.log(jax.random.uniform(key_accept, (n,), x.dtype)) < new_value - value + log_ratio
         x, slope = (jnp.where(yes[:, None], a, b) for a, b in ((new, x), (new_slope, slope)))
         rate = jnp.mean(yes)
         log_step = log_step + gain * (rate - LIMITS.acceptance)
         return (x, jnp.where(yes, new_value, value), slope, log_step), rate
 
-    carry = (u, *value_and_slope(u), log_step)
+    carry = (u, *look(u), log_step)
     (u, value, _, log_step), rates = jax.lax.scan(body, carry, jax.random.split(key, num_steps))
     return u, value, jnp.mean(rates), log_step
 

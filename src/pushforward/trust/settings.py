@@ -41,6 +41,7 @@ class Limits:
     # Short chains from the draws.
     acceptance: float = 0.57  # that the pilot's step aims at: best for Langevin steps
     step_spread: float = 1.5  # of the logs of steps, below the longest: narrow places are entered too
+    longest_drift: float = 3.0  # times the root of the dimension, in steps: a steep slope must not leap away
     gain: float = 0.5  # of the pilot's log step per unit of acceptance; the chains that count have none
     products: int = 60  # coordinates up to which products of two of them are watched as well
     energy_tails: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02)  # outermost levels, on both sides
