@@ -11,8 +11,8 @@ MAX_DEPTH = 16
 MOST, LEAST = 3.0, 8.0
 """Bounds of the log by which a layer of a map stretches and shrinks a coordinate.
 
-The neck of a funnel asks for a factor of 400 in one layer; what stretches as much throws a few draws far away.
-Both bounds are part of the format: a file holds weights, and these bounds say what the weights mean."""
+The neck of a funnel asks for a factor of 400 in one layer; what stretches as much throws a few draws far
+away. Both bounds are part of the format: a file holds weights, and these bounds say what the weights mean."""
 
 
 def rebuild(
