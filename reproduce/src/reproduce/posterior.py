@@ -20,7 +20,7 @@ from pushforward.base import Target
 from pushforward.checks import check_choice, check_count, check_key, check_positive
 from pushforward.frame import InFrame
 from pushforward.latents import Normal
-from pushforward.recipe.judge import weigh
+from pushforward.recipe.host import effective, generator, log_densities, pulled, sampled
 from pushforward.recipe.records import Record
 from pushforward.recipe.state import State
 from pushforward.recipe.train import in_short, parts_of
@@ -189,6 +189,7 @@ class _Stages:
         """Weigh draws against all of the data: nothing is taken on trust from the minibatches."""
         assert state.latent is not None
         centred = InFrame(self.target.centred(self.peak), state.coordinates)
-        found = weigh(key, centred, state.latent, state.map, WEIGHED)
-        metrics = {"efficiency": float(found.efficiency)}
+        z = sampled(generator(key), state.latent, WEIGHED)
+        weights = pulled(centred, state.map, z, WEIGHED) - log_densities(state.latent, z)
+        metrics = {"efficiency": effective(weights)}
         yield state.replace(metrics=metrics, notes=metrics)

@@ -12,6 +12,7 @@ from pushforward.base import FunctionTarget, NamedTarget, Target
 from pushforward.one_by_one import one_by_one
 from pushforward.preflight.properness import Escape, find_escapes
 from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate
+from pushforward.recipe.host import generator
 
 GOOD, CAUTION, BAD = "good", "caution", "bad"
 SCALES = (0.1, 1.0, 10.0)
@@ -40,11 +41,6 @@ def require_target(key: Key[Array, ""], target: Target) -> None:
     for finding in checks(generator(key), target):
         if finding.refusal is not None:
             raise finding.refusal
-
-
-def generator(key: Key[Array, ""]) -> np.random.Generator:
-    """Return NumPy's random numbers of a key."""
-    return np.random.default_rng(int(jax.random.bits(key, dtype=jnp.uint32)))
 
 
 def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.probing import evaluate
+from pushforward.recipe.host import generator
 from pushforward.recipe.peaks import climb_from, far_starts
 from pushforward.recipe.table import Search
 
@@ -75,9 +76,9 @@ def _slopes(target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarr
 
 def _summits(key: Key[Array, ""], target: Target) -> Float[np.ndarray, "n dim"]:
     """Return the highest places found; those of an improper density are as far out as the walks could go."""
-    numbers = Search()
-    starts = far_starts(key, RAYS.walks, target.dim, numbers)
-    x, value, _ = map(np.asarray, climb_from(target, *starts, RAYS.walk_steps, numbers))
+    numbers = Search(num_walks=RAYS.walks)
+    starts = far_starts(generator(key), RAYS.walks, target.dim, numbers)
+    x, value, _ = climb_from(target, *starts, RAYS.walk_steps, numbers)
     return x[np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[: RAYS.summits]]
 
 

@@ -13,8 +13,9 @@ from rich.text import Text
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.one_by_one import one_by_one
-from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks, generator, trial_points
+from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks, trial_points
 from pushforward.probing import ROWS, seconds_a_look
+from pushforward.recipe.host import generator
 from pushforward.recipe.search import find_peaks
 from pushforward.recipe.table import Search
 
@@ -114,7 +115,7 @@ def _cost(target: Target, x: np.ndarray) -> Finding:
 
 def _coordinates(key: Key[Array, ""], target: Target) -> tuple[Coordinate, ...]:
     try:
-        peaks = find_peaks(key, target, Search(num_walks=64, walk_steps=200))
+        peaks = find_peaks(key, target, Search(num_walks=64, strides=(200,)))
     except ValueError:
         return ()
     names = target.parameters.coordinate_names() if target.parameters else None

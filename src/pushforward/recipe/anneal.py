@@ -8,16 +8,16 @@ start is efficient, for then the particles have nothing left to correct.
 from collections.abc import Iterator
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import NormalMixture
-from pushforward.mcmc.annealed import anneal, efficiency_of
-from pushforward.recipe.judge import good_for_maps
+from pushforward.mcmc.annealed import anneal
+from pushforward.recipe.host import generator, into, on_device, out_of
+from pushforward.recipe.judge import good_for_maps, weighed
 from pushforward.recipe.law import stand_in, widened
-from pushforward.recipe.mixtures import reweigh
+from pushforward.recipe.mixtures import reweighed
 from pushforward.recipe.neck_map import seen_by_necks
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.stages import Clock
@@ -35,7 +35,6 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     target, numbers, peaks = state.target, recipe.annealing, state.peaks
     assert peaks is not None
     plan = numbers.plan(state.dim)
-    tops = jnp.asarray(peaks.points, float)
     frame, start = first_start(peaks, numbers)
     before = 0.0
     while True:
@@ -43,17 +42,15 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         key_anneal, key_fit, key_judge, key_see = jax.random.split(jax.random.fold_in(key, i), 4)
         clock.observe(f"tempered particles, round {i + 1}")
         result = anneal(key_anneal, InFrame(target, frame), start, plan)
-        x = jax.vmap(frame)(result.draws)
-        frame, mixture = stand_in(key_fit, x, recipe, tops, state.laplace)
-        start, u = widened(mixture, numbers), jax.vmap(frame.inverse)(x)
+        x = out_of(frame, np.asarray(result.draws, np.float64))
+        frame, mixture = stand_in(key_fit, x, recipe, peaks.points, state.laplace)
+        start, u = widened(mixture, numbers), into(frame, x)
         # Starts are wide in every coordinate, and in many that alone is inefficient: the mixture is weighed.
-        found = float(efficiency_of(key_judge, InFrame(target, frame), mixture))
+        found, _ = weighed(generator(key_judge), target, frame, mixture, recipe)
         row = {**result.row(), "efficiency": found}
         if isinstance(mixture, NormalMixture):
-            mixture = reweigh(mixture, u)
-        state = state.replace(
-            frame=frame, latent=mixture, draws=u, log_z=result.log_z, rounds=(*state.rounds, row)
-        )
+            mixture = reweighed(mixture, u, recipe.law.weight_steps)
+        state = state.with_law(frame, mixture, u, row)
         state, last = _judged(key_see, state, recipe, x, found, before)
         yield state
         if last:
@@ -62,7 +59,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
 
 
 def _judged(
-    key: Key[Array, ""], state: State, recipe: Recipe, x: Array, found: float, before: float
+    key: Key[Array, ""], state: State, recipe: Recipe, x: np.ndarray, found: float, before: float
 ) -> tuple[State, bool]:
     """Return the state with what comes next, and whether that is no further round of this stage."""
     numbers, count = recipe.annealing, len(state.rounds)
@@ -87,22 +84,13 @@ def first_start(peaks: Peaks, numbers: Annealing) -> tuple[Frame, NormalMixture]
     """Return the frame that the peaks span, and in it a wide mixture: the peaks, and all between."""
     points, choleskys = peaks.points, peaks.choleskys
     local = np.sqrt(np.mean(np.sum(choleskys**2, axis=2), axis=0))
-    spread = np.std(points, axis=0)
-    scale = np.sqrt(local**2 + spread**2)
-    centre = points.mean(0)
+    scale = np.sqrt(local**2 + np.std(points, axis=0) ** 2)
+    centre, dim = points.mean(0), points.shape[1]
     weights = np.exp(np.clip(peaks.log_masses - peaks.log_masses.max(), -numbers.least_mass, 0.0))
     broad = numbers.first_broad_share
     weights = np.append((1.0 - broad) * weights / weights.sum(), broad)
-    dim = len(centre)
-    frame = Frame(
-        centre=jnp.asarray(centre, float),
-        scale=jnp.asarray(scale, float),
-        bend=jnp.zeros(dim),
-        shift=jnp.zeros(dim),
-        matrix=jnp.eye(dim),
-    )
+    straight = centre, scale, np.zeros(dim), np.zeros(dim), np.eye(dim)
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
     width = min(numbers.first_width, 1.0 + 2.0 * dim**-0.5)
-    wide = numbers.first_broad * np.eye(dim)[None]
-    factors = np.concatenate([width * choleskys / scale[:, None], wide])
-    return frame, NormalMixture(*(jnp.asarray(a, float) for a in (weights, means, factors)))
+    factors = np.concatenate([width * choleskys / scale[:, None], numbers.first_broad * np.eye(dim)[None]])
+    return Frame(*map(on_device, straight)), NormalMixture(*map(on_device, (weights, means, factors)))

@@ -41,8 +41,9 @@ class Judge(Record):
     """When a sampler is good enough, hopeless, or not to be believed."""
 
     learnt: float = 0.99  # efficiency from which on nothing is left to learn
+    mixture_draws: int = 8192  # by which a mixture is weighed
     ksd_draws: int = 500  # of a look during training
-    weighed_draws: int = 2048
+    weighed_draws: int = 4096  # of a look
     in_vain: float = 0.01  # efficiency of a map that has learnt next to nothing: twenty draws of a look
     patience: float = 1 / 3  # share of the steps after which it is given up, if it lies low as well
     far: float = 0.5  # nats a coordinate by which it lies so low that `impatience` is enough [lj13]

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import NormalMixture
-from pushforward.recipe.judge import can_fall_back, heights, least_efficiency, lies_low, some
+from pushforward.recipe.host import generator, heights, on_device, scores_at
+from pushforward.recipe.judge import can_fall_back, least_efficiency, lies_low, some
 from pushforward.recipe.reweight import is_cut
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
-from pushforward.recipe.table import Fallback, Recipe
+from pushforward.recipe.table import Recipe
 from pushforward.training.outcome import Outcome
 
 
@@ -38,13 +38,12 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     assert draws is not None
     if is_cut(state.outcome, clock):
         return
-    key_look, key_walk = jax.random.split(key)
-    if not lies_low(key_look, parts.target, parts.latent, state.network, draws, recipe.judge):
+    if not lies_low(generator(key), state, draws, recipe):
         return
     clock.observe("particles go on by replica exchange")
     # What only cuts must not change what comes out.
     end = clock.until(recipe.clock.walk_until) if clock.plans else float("inf")
-    latent = around_particles(key_walk, parts.target, draws, recipe.fallback, end)
+    latent = around_particles(key, parts.target, draws, recipe, end)
     assert state.log_z is not None
     yield state.replace(
         latent=latent,
@@ -60,7 +59,7 @@ def around_particles(
     key: Key[Array, ""],
     target: Target,
     draws: Float[Array, "m dim"],
-    numbers: Fallback,
+    recipe: Recipe,
     deadline: float = float("inf"),
 ) -> NormalMixture:
     """Return equal normals around the points to which a Langevin step's drift takes particles.
@@ -71,23 +70,24 @@ def around_particles(
     """
     from pushforward.mcmc.exchange import Walk, exchanged  # of no use to most fits
 
+    numbers, tile = recipe.fallback, recipe.search.tile
     walk = Walk(**{each.name: getattr(numbers, each.name) for each in fields(Walk)})
-    key_points, key_steps, key_walk = jax.random.split(key, 3)
-    within = draws[jnp.isfinite(heights(target, draws))]
-    points = some(key_points, exchanged(key_walk, target, within, walk, deadline), numbers.most)
-    before = heights(target, points)
-    scores = jax.lax.map(jax.grad(target.log_density), points, batch_size=1024)
-    scores = jnp.where(jnp.isfinite(scores), scores, 0.0)
-    eps = jax.random.normal(key_steps, points.shape)
+    key_host, key_walk = jax.random.split(key)
+    rng = generator(key_host)
+    within = np.asarray(draws, np.float64)
+    within = on_device(within[np.isfinite(heights(target, within, tile))])
+    points = some(rng, exchanged(key_walk, target, within, walk, deadline), numbers.most)
+    before, scores = heights(target, points, tile), scores_at(target, points, tile)
+    eps = rng.standard_normal(points.shape)
 
-    def centres(size: float) -> Float[Array, "n dim"]:
+    def centres(size: float) -> Float[np.ndarray, "n dim"]:
         return points + 0.5 * size**2 * scores
 
     def is_gentle(size: float) -> bool:
-        fallen = before - heights(target, centres(size) + size * eps)
-        return bool(jnp.mean(jnp.clip(fallen, -numbers.worst, numbers.worst)) <= numbers.drop * target.dim)
+        fallen = before - heights(target, centres(size) + size * eps, tile)
+        return bool(np.mean(np.clip(fallen, -numbers.worst, numbers.worst)) <= numbers.drop * target.dim)
 
     sizes = [float(size) for size in np.geomspace(*numbers.step_range, numbers.num_steps)]
     size = next((size for size in sizes if is_gentle(size)), sizes[-1])
-    factor = size * jnp.eye(target.dim)[None]
-    return NormalMixture(jnp.full(len(points), 1.0 / len(points)), centres(size), factor)
+    weights, factor = np.full(len(points), 1.0 / len(points)), size * np.eye(target.dim)[None]
+    return NormalMixture(*map(on_device, (weights, centres(size), factor)))

@@ -6,41 +6,43 @@ One currency: the effective share of importance weights, and log densities besid
 import math
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Key
+import numpy as np
+from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.latents import Latent
+from pushforward.frame import Frame
+from pushforward.latents import Latent, Mixture
+from pushforward.recipe.host import (
+    effective,
+    heights,
+    log_densities,
+    log_det,
+    log_sum,
+    on_device,
+    out_of,
+    pulled,
+    sampled,
+    usual,
+)
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Judge, Maps, Recipe
 from pushforward.training.loop import Row
-from pushforward.weights import effective_share, log_weights, usual_share
 
 
 class Weighing(NamedTuple):
     """How a sampler with a known density stands to its target."""
 
-    efficiency: Float[Array, ""]
+    efficiency: float
     """Effective sample size of importance sampling from it, as a share: one where it is exact."""
-    log_z: Float[Array, ""]
+    log_z: float
 
 
-@eqx.filter_jit
-def weigh(
-    key: Key[Array, ""], target: Target, latent: Latent, network: Any, num_draws: int, parts: int = 1
-) -> Weighing:
+def weigh(rng: np.random.Generator, target: Target, latent: Latent, network: Any, recipe: Recipe) -> Weighing:
     """Estimate efficiency, the median over some parts of the draws, and `log Z` by importance sampling."""
-    w = log_weights(target, latent, network, latent.sample(key, num_draws))
-    share = effective_share(w) if parts == 1 else usual_share(w, parts)
-    return Weighing(share, logsumexp(w) - jnp.log(w.size))
-
-
-def weigh_well(key: Key[Array, ""], target: Target, latent: Latent, network: Any, recipe: Recipe) -> Weighing:
-    """Weigh as many draws as a last word takes."""
-    return weigh(key, target, latent, network, draws_to_weigh(target.dim, recipe), recipe.reweight.parts)
+    z = sampled(rng, latent, draws_to_weigh(target.dim, recipe))
+    w = pulled(target, network, z, recipe.judge.weighed_draws) - log_densities(latent, z)
+    return Weighing(usual(w, recipe.reweight.parts), float(log_sum(w)) - math.log(len(w)))
 
 
 def draws_to_weigh(dim: int, recipe: Recipe) -> int:
@@ -49,19 +51,22 @@ def draws_to_weigh(dim: int, recipe: Recipe) -> int:
     return numbers.num_draws if dim <= recipe.dims.many else numbers.num_draws_many
 
 
-@eqx.filter_jit
-def heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    """Return log densities; what is not finite is as low as can be."""
-    found = jax.lax.map(target.log_density, x, batch_size=1024)
-    return jnp.where(jnp.isfinite(found), found, -jnp.inf)
-
-
-def some(key: Key[Array, ""], draws: Float[Array, "m dim"], count: int) -> Float[Array, "_n dim"]:
+def some(rng: np.random.Generator, draws: Float[Array, "m dim"], count: int) -> Float[np.ndarray, "_n dim"]:
     """Return so many of the draws, any: those that follow each other are states of few particles."""
-    return draws[jax.random.permutation(key, len(draws))[:count]]
+    return np.asarray(draws, np.float64)[rng.permutation(len(draws))[:count]]
 
 
 # Particles.
+
+
+def weighed(
+    rng: np.random.Generator, target: Target, frame: Frame, mixture: Mixture, recipe: Recipe
+) -> tuple[float, float]:
+    """Return the efficiency of a mixture's fresh draws in a frame, and `log Z` by them."""
+    u = sampled(rng, mixture, recipe.judge.mixture_draws)
+    w = heights(target, out_of(frame, u), recipe.search.tile) + log_det(frame, u)
+    w -= log_densities(mixture, u)
+    return effective(w), float(log_sum(w)) - math.log(len(w))
 
 
 def good_for_maps(dim: int, numbers: Maps) -> float:
@@ -107,22 +112,15 @@ def is_low(below: float, dim: int, numbers: Judge) -> bool:
     return not below <= numbers.low + numbers.low_each * dim
 
 
-def lies_low(
-    key: Key[Array, ""],
-    target: Target,
-    latent: Latent,
-    network: Any,
-    draws: Float[Array, "m dim"],
-    numbers: Judge,
-) -> bool:
+def lies_low(rng: np.random.Generator, state: State, draws: Float[Array, "m dim"], recipe: Recipe) -> bool:
     """Whether a map's draws lie where the density is much lower than at the particles, by their medians."""
-    key_ours, key_theirs = jax.random.split(key)
-    z = latent.sample(key_ours, numbers.low_draws)
-    ours = heights(target, jax.vmap(network)(z))
-    theirs = jnp.median(heights(target, some(key_theirs, draws, numbers.low_draws)))
+    parts, numbers, tile = state.parts, recipe.judge, recipe.search.tile
+    assert parts is not None
+    z = sampled(rng, parts.latent, numbers.low_draws)
+    ours = heights(parts.target, np.asarray(jax.vmap(state.network)(on_device(z))), tile)
+    theirs = float(np.median(heights(parts.target, some(rng, draws, numbers.low_draws), tile)))
     # Draws that are nowhere are nothing to come back to.
-    low = is_low(float(theirs - jnp.median(ours)), target.dim, numbers)
-    return bool(jnp.isfinite(theirs)) and low
+    return math.isfinite(theirs) and is_low(theirs - float(np.median(ours)), state.dim, numbers)
 
 
 def least_efficiency(dim: int, numbers: Judge) -> float:
@@ -136,7 +134,7 @@ def against(dim: int, weighing: Weighing, log_z: float | None, numbers: Judge) -
     Its own draws cannot tell of a mode that it has lost, but the particles can: by their `log Z`, found in
     another way.
     """
-    efficiency, own = float(weighing.efficiency), float(weighing.log_z)
+    efficiency, own = weighing.efficiency, weighing.log_z
     least = least_efficiency(dim, numbers)
     if not efficiency >= least:
         return (

@@ -19,6 +19,7 @@ from pushforward.latents import Latent, Mixture
 from pushforward.mcmc.annealed import anneal, efficiency_of
 from pushforward.networks import Coupled, coupled
 from pushforward.networks.invertible import log_density
+from pushforward.recipe.host import into, on_device, out_of
 from pushforward.recipe.judge import good_for_maps
 from pushforward.recipe.law import frame_from_draws, mixture_of, split, widened
 from pushforward.recipe.stages import Clock
@@ -76,30 +77,29 @@ def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
     """
     assert state.draws is not None
     key_fit, key_map = jax.random.split(key)
-    populations = recipe.annealing.num_snapshots
-    frame, draws = state.coordinates, state.draws
-    x = jax.vmap(frame)(draws)
-    held_out = split(x, populations)[1]
-    frames = [frame]
-    if bool(jnp.any(frame.bend > 0)):
-        frames.append(frame_from_draws(x, bend=False, law=recipe.law, correlated=populations))
+    x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
+
+    def part(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return split(rows, recipe.annealing.num_snapshots)
+
+    held_out, size = part(x)[1], state.mixture.weights.shape[-1]
+    straight = frame_from_draws(x, bend=False, law=recipe.law, correlated=recipe.annealing.num_snapshots)
+    bends = bool(np.any(np.asarray(state.coordinates.bend) > 0))
     best, found = state, -np.inf
-    for number, each in enumerate(frames):
-        key_frame = jax.random.fold_in(key_map, number)
-        u = jax.vmap(each.inverse)(x)
+    for number, frame in enumerate([state.coordinates, straight] if bends else [state.coordinates]):
+        key_frame, u = jax.random.fold_in(key_map, number), into(frame, x)
         latents: list[Mixture] = [standard(state.dim)]
-        size = state.mixture.weights.shape[-1]
         if size > 1:
-            same = each is frame
-            latents.append(state.mixture if same else mixture_of(key_fit, u, size, u[:0], recipe))
+            again = mixture_of(key_fit, u, size, u[:0], recipe, part) if number else state.mixture
+            latents.append(again)
         for which, latent in enumerate(latents):
-            trial = state.replace(latent=latent, draws=split(u, populations)[0])
+            trial = state.replace(latent=latent, draws=on_device(part(u)[0]))
             network = _fitted(
                 jax.random.fold_in(key_frame, which), trial, recipe, recipe.maps.steps_to_choose
             )
-            value = float(log_likelihood(network, latent, each, held_out))
+            value = float(log_likelihood(network, latent, frame, on_device(held_out)))
             if value > found:
-                best, found = state.replace(frame=each, latent=latent, draws=u), value
+                best, found = state.replace(frame=frame, latent=latent, draws=on_device(u)), value
     return best
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.effort import operations
-from pushforward.recipe import anneal, fallback, maps, necks, path_laplace, reweight, search, train
+from pushforward.recipe import adapt, anneal, fallback, maps, necks, path_laplace, reweight, search, train
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.stages import Stage
@@ -24,14 +24,15 @@ def _annealed(state: State, recipe: Recipe) -> bool:
 
 SEARCH = Stage("search", _annealed, search.run)
 PATH = Stage("path", path_laplace.applies, path_laplace.run)
+ADAPT = Stage("adapt", adapt.applies, adapt.run)
 ANNEAL = Stage("anneal", anneal.applies, anneal.run)
 NECKS = Stage("necks", necks.applies, necks.run)
 MAPS = Stage("maps", maps.applies, maps.run)
-TRAIN = Stage("train", lambda state, recipe: True, train.run, together=True)
+TRAIN = Stage("train", train.applies, train.run, together=True)
 REWEIGHT = Stage("reweight", reweight.applies, reweight.run, together=True)
 FALLBACK = Stage("fallback", fallback.applies, fallback.run, together=True)
 
-ANNEALED = (SEARCH, PATH, ANNEAL, NECKS, MAPS)
+ANNEALED = (SEARCH, PATH, ADAPT, ANNEAL, NECKS, MAPS)
 """Stages that find draws, a frame and a mixture; they are a sampler without a network."""
 
 TRAINED = (*ANNEALED, TRAIN, REWEIGHT)

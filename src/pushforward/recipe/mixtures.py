@@ -1,19 +1,15 @@
 """Mixtures of normals by expectation-maximisation: the latent law of the default, and a rival."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
-from jaxtyping import Array, Float, Key
+from jaxtyping import Float
 
-from pushforward.latents import IndependentMixtures, Latent, NormalMixture
+from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.recipe.host import component_logs, log_sum, normal_logs, on_device
 from pushforward.recipe.table import Law
 
 
-def _spread_out(key: Key[Array, ""], x: np.ndarray, k: int) -> np.ndarray:
+def _spread_out(rng: np.random.Generator, x: np.ndarray, k: int) -> np.ndarray:
     """Choose `k` rows far from each other (k-means++)."""
-    rng = np.random.default_rng(int(jax.random.bits(key, dtype=jnp.uint32)))
     centres = [x[rng.integers(len(x))]]
     squared = np.full(len(x), np.inf)
     for _ in range(k - 1):
@@ -23,66 +19,19 @@ def _spread_out(key: Key[Array, ""], x: np.ndarray, k: int) -> np.ndarray:
     return np.stack(centres)
 
 
-def _component_logs(mixture: NormalMixture, x: Float[Array, "n dim"]) -> Float[Array, "n k"]:
-    return jax.vmap(mixture.component_log_densities)(x)
-
-
-@eqx.filter_jit
-def _em(
-    x: Float[Array, "n dim"], mixture: NormalMixture, num_steps: int, shared: Float[Array, ""], law: Law
-) -> NormalMixture:
-    # No component can fall onto a point.
-    ridge = law.ridge * jnp.diag(jnp.var(x, axis=0) + 1e-12)
-
-    def body(_, mixture):
-        responsibility = jax.nn.softmax(_component_logs(mixture, x), axis=1)
-        # A component that lost all its points keeps a crumb, so that nothing divides by zero.
-        mass = responsibility.sum(0) + 1e-3
-        means = (responsibility.T @ x) / mass[:, None]
-
-        def covariance(r, mean, m):
-            y = x - mean
-            return (r[:, None] * y).T @ y / m + ridge
-
-        covariances = jax.vmap(covariance)(responsibility.T, means, mass)
-        # As if each component had seen `shared` more rows a coordinate, with the shape of all.
-        pooled = jnp.tensordot(mass / mass.sum(), covariances, 1)
-        share = (mass / (mass + shared * x.shape[1]))[:, None, None]
-        covariances = share * covariances + (1.0 - share) * pooled
-        return NormalMixture(mass / mass.sum(), means, jnp.linalg.cholesky(covariances))
-
-    return jax.lax.fori_loop(0, num_steps, body, mixture)
-
-
-@eqx.filter_jit
-def mean_log_density(mixture: Latent, x: Float[Array, "n dim"]) -> Float[Array, ""]:
-    """Return the mean log density of the mixture at the rows of `x`."""
-    return jnp.mean(jax.lax.map(mixture.log_density, x, batch_size=1024))
-
-
-@eqx.filter_jit
-def reweigh(mixture: NormalMixture, x: Float[Array, "n dim"]) -> NormalMixture:
-    """Estimate the weights again on more rows than the shapes were fitted on."""
-
-    def body(_, weights):
-        current = NormalMixture(weights, mixture.means, mixture.choleskys)
-        shares = jax.lax.map(
-            lambda point: jax.nn.softmax(current.component_log_densities(point)), x, batch_size=4096
-        )
-        return jnp.mean(shares, axis=0)
-
-    weights = jax.lax.fori_loop(0, 3, body, mixture.weights)
-    return NormalMixture(weights, mixture.means, mixture.choleskys)
+def shares_of(logs: np.ndarray) -> np.ndarray:
+    """Return each component's share of every row."""
+    shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
 
 
 def fit_mixture(
-    key: Key[Array, ""],
-    x: Float[Array, "n dim"],
+    rng: np.random.Generator,
+    x: Float[np.ndarray, "n dim"],
     num_components: int,
     *,
     law: Law | None = None,
-    num_steps: int | None = None,
-    centres: Float[Array, "k dim"] | None = None,
+    centres: Float[np.ndarray, "k dim"] | None = None,
     shared: float | None = None,
 ) -> NormalMixture:
     """Fit a full-covariance mixture to the rows of `x`, from `centres` or from rows far from each other.
@@ -90,41 +39,66 @@ def fit_mixture(
     The larger `shared`, the more alike are the components' shapes.
     """
     law = law or Law()
-    dim = x.shape[1]
-    if centres is None:
-        centres = jnp.asarray(_spread_out(key, np.asarray(x), num_components))
-    scale = num_components ** (-1.0 / dim) * jnp.std(x, axis=0) + 1e-6
-    start = NormalMixture(
-        weights=jnp.full(num_components, 1.0 / num_components),
-        means=centres,
-        choleskys=jnp.tile(jnp.diag(scale), (num_components, 1, 1)),
-    )
-    shared = law.alike[1] if shared is None else shared
-    return _em(x, start, num_steps or law.steps, jnp.asarray(shared, float), law)
+    dim, k = x.shape[1], num_components
+    # As if each component had seen so many more rows, with the shape of all.
+    borrowed = (law.alike[1] if shared is None else shared) * dim
+    # No component can fall onto a point.
+    ridge = law.ridge * np.diag(np.var(x, axis=0) + 1e-12)
+    means = _spread_out(rng, x, k) if centres is None else centres
+    factors = np.tile(np.diag(k ** (-1.0 / dim) * np.std(x, axis=0) + 1e-6), (k, 1, 1))
+    weights = np.full(k, 1.0 / k)
+    before = -np.inf
+    for _ in range(law.steps):
+        logs = normal_logs(x, weights, means, factors)
+        shares, value = shares_of(logs), float(np.mean(log_sum(logs)))
+        if value < before + law.settled:
+            break
+        before = value
+        # A component that lost all its points keeps a crumb, so that nothing divides by zero.
+        mass = shares.sum(0) + 1e-3
+        weights, means = mass / mass.sum(), (shares.T @ x) / mass[:, None]
+        covariances = _covariances(shares, x, means, mass) + ridge
+        own = (mass / (mass + borrowed))[:, None, None]
+        pooled = np.tensordot(weights, covariances, 1)
+        factors = np.linalg.cholesky(own * covariances + (1.0 - own) * pooled)
+    return NormalMixture(on_device(weights), on_device(means), on_device(factors))
 
 
-@eqx.filter_jit
-def fit_independent(x: Float[Array, "n dim"], law: Law) -> IndependentMixtures:
+def _covariances(shares: np.ndarray, x: np.ndarray, means: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return the covariance of every component, of rows that belong to it by shares."""
+    (k, dim), (i, j) = means.shape, np.triu_indices(x.shape[1])
+    moments, rows = np.zeros((k, len(i))), max(64, 2**20 // len(i))
+    for first in range(0, len(x), rows):
+        y = x[first : first + rows]
+        moments += shares[first : first + rows].T @ (y[:, i] * y[:, j])
+    found = np.empty((k, dim, dim))
+    found[:, i, j] = found[:, j, i] = moments / mass[:, None] - means[:, i] * means[:, j]
+    return found
+
+
+def fit_independent(x: Float[np.ndarray, "n dim"], law: Law) -> IndependentMixtures:
     """Fit a mixture on the line to every column of `x`, from components at its quantiles."""
-    num_components = law.few_components
-    ridge = law.ridge * jnp.var(x, axis=0)[:, None] + 1e-12
-    levels = (jnp.arange(num_components) + 0.5) / num_components
-    means = jnp.quantile(x, levels, axis=0).T
-    gaps = jnp.diff(means, axis=1)
-    near = jnp.minimum(jnp.append(gaps, gaps[:, -1:], axis=1), jnp.insert(gaps, 0, gaps[:, 0], axis=1))
-    start = IndependentMixtures(
-        weights=jnp.full(means.shape, 1.0 / num_components), means=means, scales=near + jnp.sqrt(ridge)
-    )
+    k = law.few_components
+    ridge = law.ridge * np.var(x, axis=0)[:, None] + 1e-12
+    means = np.quantile(x, (np.arange(k) + 0.5) / k, axis=0).T
+    gaps = np.diff(means, axis=1)
+    near = np.minimum(np.c_[gaps, gaps[:, -1:]], np.c_[gaps[:, :1], gaps])
+    weights, scales = np.full(means.shape, 1.0 / k), near + np.sqrt(ridge)
+    for j, column in enumerate(x.T):
+        for _ in range(law.line_steps):
+            away = (column[:, None] - means[j]) / scales[j]
+            shares = shares_of(np.log(weights[j] / scales[j]) - 0.5 * away**2)
+            mass = shares.sum(0) + 1e-3
+            means[j], second = column @ shares / mass, column**2 @ shares / mass
+            weights[j] = mass / mass.sum()
+            scales[j] = np.sqrt(np.maximum(second - means[j] ** 2, 0.0) + ridge[j])
+    return IndependentMixtures(on_device(weights), on_device(means), on_device(scales))
 
-    def body(_, mixture):
-        def one(column, weights, means, scales):
-            logs = jnp.log(weights) + norm.logpdf(column[:, None], means, scales)
-            responsibility = jax.nn.softmax(logs, axis=1)
-            mass = responsibility.sum(0) + 1e-3
-            return mass, column @ responsibility / mass, column**2 @ responsibility / mass
 
-        mass, first, second = jax.vmap(one)(x.T, mixture.weights, mixture.means, mixture.scales)
-        scales = jnp.sqrt(jnp.maximum(second - first**2, 0.0) + ridge)
-        return IndependentMixtures(mass / mass.sum(1, keepdims=True), first, scales)
-
-    return jax.lax.fori_loop(0, law.line_steps, body, start)
+def reweighed(mixture: NormalMixture, x: Float[np.ndarray, "n dim"], num_steps: int) -> NormalMixture:
+    """Estimate the weights again on more rows than the shapes were fitted on."""
+    weights = np.asarray(mixture.weights, np.float64)
+    logs = component_logs(mixture, x) - np.log(weights)
+    for _ in range(num_steps):
+        weights = shares_of(logs + np.log(weights)).mean(0)
+    return NormalMixture(on_device(weights), mixture.means, mixture.choleskys)

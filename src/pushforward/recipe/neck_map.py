@@ -19,6 +19,7 @@ from pushforward.mcmc.annealed import bound_of
 from pushforward.networks import Coupled
 from pushforward.networks.coupled import num_layers, unbounded
 from pushforward.networks.mlp import MLP, mlp
+from pushforward.recipe.host import into
 from pushforward.recipe.law import frame_from_draws
 from pushforward.recipe.maps import PulledBack
 from pushforward.recipe.state import State, standard
@@ -120,7 +121,7 @@ class NeckMap(eqx.Module):
 def seen_by_necks(
     key: Key[Array, ""],
     target: Target,
-    x: Float[Array, "m dim"],
+    x: Float[Array | np.ndarray, "m dim"],
     recipe: Recipe,
     against: State | None = None,
 ) -> NeckMap | None:
@@ -144,7 +145,7 @@ def seen_by_necks(
     return best
 
 
-def neck_map(draws: Float[Array, "m dim"], recipe: Recipe, *, white: bool) -> NeckMap | None:
+def neck_map(draws: Float[Array | np.ndarray, "m dim"], recipe: Recipe, *, white: bool) -> NeckMap | None:
     """Return the map that follows the necks of `draws`, if there are any.
 
     A `white` frame takes linear dependence away first. Where all of it is chance, that smears a neck, since
@@ -155,7 +156,7 @@ def neck_map(draws: Float[Array, "m dim"], recipe: Recipe, *, white: bool) -> Ne
     if not white:
         frame = eqx.tree_at(lambda f: f.matrix, frame, jnp.eye(frame.dim))
     matrix = np.asarray(frame.matrix, np.float64)
-    u = np.asarray(jax.vmap(frame.inverse)(draws), np.float64)
+    u = into(frame, np.asarray(draws, np.float64))
     # By quantiles once more: covariances are those of the few widest draws.
     low, middle, high = np.quantile(u, [0.1587, 0.5, 0.8413], axis=0)
     half = np.maximum(0.5 * (high - low), 1e-30)

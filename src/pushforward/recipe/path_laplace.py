@@ -12,22 +12,25 @@ peak is efficient already, its weighted draws are all that particles would give.
 
 from collections.abc import Iterator
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
 from pushforward.base import Target
-from pushforward.frame import Frame, InFrame
-from pushforward.mcmc.annealed import resample
-from pushforward.mcmc.moves import Between, Population
-from pushforward.recipe.peaks import Peaks, climb_from, curvature_scales, far_starts
+from pushforward.frame import Frame
+from pushforward.recipe.host import (
+    chosen_by,
+    effective,
+    generator,
+    heights,
+    log_densities,
+    log_det,
+    log_sum,
+    out_of,
+)
+from pushforward.recipe.peaks import Peaks, curvature_scales
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State, standard
-from pushforward.recipe.table import PathLaplace, Recipe
-from pushforward.weights import effective_share
+from pushforward.recipe.table import Recipe
 
 
 def applies(state: State, recipe: Recipe) -> bool:
@@ -37,51 +40,42 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Join peaks by places that hold more mass; end the search where one normal law explains the target."""
-    *keys, key_laplace = jax.random.split(key, 4)
-    peaks = state.peaks
+    rng, peaks = generator(key), state.peaks
     assert peaks is not None
     if state.dim <= recipe.dims.many:
-        peaks = with_places(keys, state.target, peaks, recipe)
+        peaks = with_places(rng, state, recipe)
+    state = state.replace(peaks=peaks, trail=None)
     if len(peaks.points) > 1:
-        yield state.replace(peaks=peaks)
+        yield state
         return
-    state = state.replace(peaks=peaks, laplace=peaks.frame())
+    state = state.replace(laplace=peaks.frame())
     assert recipe.annealing.num_particles is not None
     num_draws = recipe.annealing.num_snapshots * recipe.annealing.num_particles
-    weighed = weigh_laplace(key_laplace, state, peaks.frame(), num_draws)
+    weighed = weigh_laplace(rng, state, peaks.frame(), num_draws, recipe.search.tile)
     yield weighed if weighed.efficiency > recipe.path.enough else state
 
 
-def weigh_laplace(key: Key[Array, ""], state: State, frame: Frame, num_draws: int) -> State:
+def weigh_laplace(rng: np.random.Generator, state: State, frame: Frame, num_draws: int, tile: int) -> State:
     """Return draws of the normal law of a frame, chosen by their weights, and its efficiency."""
-    key_draws, key_choose = jax.random.split(key)
-    law = standard(state.dim)
-    u = law.sample(key_draws, num_draws)
-    population = Population(u, *_ends(Between(InFrame(state.target, frame), law), u))
-    w = population.log_target - population.log_start
-    log_z = float(logsumexp(w)) - np.log(len(u))
-    found = {"log_z": log_z, "efficiency": float(effective_share(w))}
-    draws = resample(key_choose, population, w).x
-    return state.replace(frame=frame, latent=law, draws=draws, log_z=log_z, rounds=(found,), good=True)
+    law, u = standard(state.dim), rng.standard_normal((num_draws, state.dim))
+    w = heights(state.target, out_of(frame, u), tile) + log_det(frame, u) - log_densities(law, u)
+    found = {"log_z": float(log_sum(w)) - np.log(len(u)), "efficiency": effective(w)}
+    return state.with_law(frame, law, u[chosen_by(rng, w)], found, good=True)
 
 
-@eqx.filter_jit
-def _ends(between: Between, u: Float[Array, "n dim"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    return jax.lax.map(between.ends, u, batch_size=1024)
-
-
-def with_places(keys: list[Key[Array, ""]], target: Target, peaks: Peaks, recipe: Recipe) -> Peaks:
+def with_places(rng: np.random.Generator, state: State, recipe: Recipe) -> Peaks:
     """Return the peaks, joined by places that hold more mass than any peak, less those that hold none.
 
     `log_densities` are such that a peak's mass, `log_densities + log det choleskys`, is its bound.
     """
-    numbers = recipe.path
-    key_starts, key_peaks, key_places = keys
-    points = _along_walks(key_starts, target, recipe)
+    numbers, target, peaks = recipe.path, state.target, state.peaks
+    assert peaks is not None
+    assert state.trail is not None
     # Judging a place takes its curvature, as many passes as there are coordinates.
-    points = points[:: -(-len(points) // max(1, numbers.most_passes // target.dim))]
-    places = _judged(key_places, target, points, curvature_scales(target, points), numbers)
-    mine = _judged(key_peaks, target, peaks.points, peaks.choleskys, numbers)
+    points = state.trail[:: -(-len(state.trail) // max(1, numbers.most_passes // target.dim))]
+    noise = rng.standard_normal((numbers.num_draws, target.dim))
+    places = _judged(noise, target, points, curvature_scales(target, points, recipe.search), recipe)
+    mine = _judged(noise, target, peaks.points, peaks.choleskys, recipe)
     better = np.flatnonzero(places.log_masses > mine.log_masses.max() + numbers.margin)
     better = better[np.argsort(-places.log_masses[better])][: numbers.most_kept]
     if better.size == 0:
@@ -90,51 +84,16 @@ def with_places(keys: list[Key[Array, ""]], target: Target, peaks: Peaks, recipe
     return both.rows(both.log_masses > both.log_masses.max() - numbers.window)
 
 
-def _along_walks(key: Key[Array, ""], target: Target, recipe: Recipe) -> np.ndarray:
-    """Return all usable points at which walks uphill were seen, one below the other."""
-    numbers, seen = recipe.path, []
-    x, step = far_starts(key, numbers.num_walks, target.dim, recipe.search)
-    early = numbers.early if target.dim >= recipe.dims.necks else ()
-    for stride in (*early, *[numbers.stride] * numbers.num_stops):
-        x, value, step = climb_from(target, x, step, stride, recipe.search)
-        rows = np.asarray(x, np.float64)
-        seen.append(rows[np.isfinite(np.asarray(value)) & np.all(np.isfinite(rows), axis=1)])
-    return np.unique(np.concatenate(seen), axis=0)
-
-
 def _judged(
-    key: Key[Array, ""], target: Target, points: np.ndarray, choleskys: np.ndarray, numbers: PathLaplace
+    noise: np.ndarray, target: Target, points: np.ndarray, choleskys: np.ndarray, recipe: Recipe
 ) -> Peaks:
     """Return each point with the shrunk factor of the best bound, and the density that makes it its mass."""
-    noise = jax.random.normal(key, (numbers.num_draws, target.dim))
-    bounds = np.stack([
-        np.asarray(_bounds(target, noise, _single(points), _single(c * choleskys)))
-        for c in numbers.shrinkage
-    ])  # fmt: skip
-    best = bounds.argmax(0)
-    choleskys = np.asarray(numbers.shrinkage)[best][:, None, None] * choleskys
+    shares = np.asarray(recipe.path.shrinkage)
+    away = np.einsum("kij,nj->kni", choleskys, noise)
+    x = points[:, None] + shares[:, None, None, None] * away
+    found = heights(target, x.reshape(-1, target.dim), recipe.search.tile).reshape(x.shape[:-1])
     log_det = np.log(np.diagonal(choleskys, axis1=1, axis2=2)).sum(1)
-    bound = bounds.max(0)
-    return Peaks(points, choleskys, np.where(np.isfinite(bound), bound, -np.inf) - log_det)
-
-
-def _single(array: np.ndarray) -> Array:
-    return jax.device_put(np.asarray(array, np.float32))
-
-
-@eqx.filter_jit
-def _bounds(
-    target: Target,
-    noise: Float[Array, "n dim"],
-    points: Float[Array, "k dim"],
-    choleskys: Float[Array, "k dim dim"],
-) -> Float[Array, " k"]:
-    """Return the bound of each normal law, less `dim / 2 log(2 pi e)`, by the same draws for all."""
-
-    def one(law):
-        point, cholesky = law
-        values = jax.vmap(lambda e: target.log_density(point + cholesky @ e))(noise)
-        log_det = jnp.sum(jnp.log(jnp.abs(jnp.diagonal(cholesky))))
-        return jnp.mean(jnp.where(jnp.isnan(values), -jnp.inf, values)) + log_det
-
-    return jax.lax.map(one, (points, choleskys), batch_size=64)
+    bounds = found.mean(axis=2) + log_det + target.dim * np.log(shares)[:, None]
+    best = bounds.argmax(0)
+    choleskys = shares[best][:, None, None] * choleskys
+    return Peaks(points, choleskys, bounds.max(0) - log_det - target.dim * np.log(shares[best]))

@@ -6,12 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.one_by_one import OneByOne
 from pushforward.probing import evaluate
+from pushforward.recipe.host import hessians, on_device
 from pushforward.recipe.table import Search
 
 
@@ -37,7 +37,7 @@ class Peaks(NamedTuple):
         scale = np.linalg.norm(cholesky, axis=1)
         zero = np.zeros(len(scale))
         fields = self.points[0], scale, zero, zero, cholesky / scale[:, None]
-        return Frame(*(jnp.asarray(field, float) for field in fields))
+        return Frame(*(on_device(field) for field in fields))
 
 
 def that_matter(peaks: Peaks, numbers: Search) -> Peaks:
@@ -83,14 +83,6 @@ def once_each(peaks: Peaks, numbers: Search) -> list[int]:
     return kept
 
 
-@eqx.filter_jit
-def hessians(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim dim"]:
-    """Return the matrix of second derivatives of the log density at each point."""
-    if isinstance(target, OneByOne):
-        return jax.lax.map(target.hessian, x)
-    return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
-
-
 def to_the_top(
     target: Target, points: np.ndarray, values: np.ndarray, numbers: Search, *, dear: bool = False
 ) -> tuple[Float[np.ndarray, "k dim"], Float[np.ndarray, " k"]]:
@@ -105,7 +97,7 @@ def to_the_top(
     inverse = None
     for _ in range(numbers.newton_steps_many if dear else numbers.newton_steps):
         if inverse is None or not dear:
-            inverse = _inverses(np.asarray(hessians(target, jnp.asarray(points)), np.float64))
+            inverse = _inverses(hessians(target, points, numbers.hessians))
         steps = np.einsum("kij,kj->ki", inverse, np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
         if not (0.5 * np.sum(steps * slopes, axis=1) > numbers.newton_gain).any():
             break
@@ -139,11 +131,12 @@ def _inverses(hessians: Float[np.ndarray, "k dim dim"]) -> Float[np.ndarray, "k 
     return known * ((turned / sizes[:, None, :]) @ turned.swapaxes(1, 2))
 
 
-def curvature_scales(target: Target, points: np.ndarray, spread: np.ndarray | None = None) -> np.ndarray:
+def curvature_scales(
+    target: Target, points: np.ndarray, numbers: Search, spread: np.ndarray | None = None
+) -> np.ndarray:
     """Return at each point a factor of the inverse curvature; `spread`: how far apart points lie."""
-    found = np.asarray(hessians(target, jnp.asarray(points)), np.float64)
     apart = np.std(points, axis=0) + 1e-12 if spread is None else spread
-    return np.stack([_scale(h, apart) for h in found])
+    return np.stack([_scale(h, apart) for h in hessians(target, points, numbers.hessians)])
 
 
 def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
@@ -159,20 +152,48 @@ def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
     return np.linalg.cholesky(covariance + 1e-9 * np.trace(covariance) / dim * np.eye(dim))
 
 
-@eqx.filter_jit
-def climb_from(
-    target: Target, x: Float[Array, "n dim"], step: Float[Array, "n #dim"], num_steps: int, numbers: Search
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, "n dim"]]:
-    """Return where walks from `x` end, how high, and the steps with which they would go on.
+class Walks(NamedTuple):
+    """Where walks are, how high, and the steps with which they would go on."""
 
-    Each coordinate has a step of its own, which grows while its slope keeps its sign.
+    points: Float[np.ndarray, "n dim"]
+    values: Float[np.ndarray, " n"]
+    steps: Float[np.ndarray, "n dim"]
+
+
+def climb_from(target: Target, x: np.ndarray, step: np.ndarray, num_steps: int, numbers: Search) -> Walks:
+    """Return where walks from `x` lead in so many steps, first ones of that length.
+
+    Each coordinate has a step of its own, which grows while its slope keeps its sign (RPROP).
     """
+    step, tile = np.broadcast_to(step, x.shape), numbers.num_walks
+    tiles = [
+        _climb(
+            target,
+            on_device(np.resize(x[first : first + tile], (tile, x.shape[1]))),
+            on_device(np.resize(step[first : first + tile], (tile, x.shape[1]))),
+            np.asarray(num_steps, np.int32),
+            numbers,
+        )
+        for first in range(0, len(x), tile)
+    ]
+    found = (np.concatenate([np.asarray(each, np.float64) for each in a]) for a in zip(*tiles, strict=True))
+    return Walks(*(each[: len(x)] for each in found))
+
+
+@eqx.filter_jit
+def _climb(
+    target: Target,
+    x: Float[Array, "n dim"],
+    step: Float[Array, "n dim"],
+    num_steps: Int[Array, ""] | Int[np.ndarray, ""],
+    numbers: Search,
+) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, "n dim"]]:
     value_and_slope = jax.vmap(jax.value_and_grad(target.log_density))
 
     def tidy(value, slope):
         return jnp.where(jnp.isnan(value), -jnp.inf, value), jnp.where(jnp.isfinite(slope), slope, 0.0)
 
-    def body(carry, _):
+    def body(_, carry):
         x, value, slope, step = carry
         new = x + step * jnp.sign(slope)
         new_value, new_slope = tidy(*value_and_slope(new))
@@ -182,19 +203,22 @@ def climb_from(
         factor = jnp.where(turned, numbers.shrink, numbers.grow)
         step = step * jnp.where(better, factor, numbers.shrink)
         keep = (jnp.where(better, new, x), jnp.where(better[:, 0], new_value, value))
-        return (*keep, jnp.where(better, new_slope, slope), step), None
+        return (*keep, jnp.where(better, new_slope, slope), step)
 
     value, slope = tidy(*value_and_slope(x))
-    steps = jnp.broadcast_to(step, x.shape)
-    (x, value, _, steps), _ = jax.lax.scan(body, (x, value, slope, steps), None, length=num_steps)
+    x, value, _, steps = jax.lax.fori_loop(0, num_steps, body, (x, value, slope, step))
     return x, value, steps
 
 
 def far_starts(
-    key: Key[Array, ""], num_starts: int, dim: int, numbers: Search
-) -> tuple[Float[Array, "n dim"], Float[Array, "n 1"]]:
+    rng: np.random.Generator, num_starts: int, dim: int, numbers: Search
+) -> tuple[Float[np.ndarray, "n dim"], Float[np.ndarray, "n 1"]]:
     """Return points at all distances from the origin, and first steps in proportion."""
-    key_direction, key_radius = jax.random.split(key)
-    low, high = np.log(numbers.radii)
-    radius = jnp.exp(jax.random.uniform(key_radius, (num_starts, 1), minval=low, maxval=high))
-    return radius * jax.random.normal(key_direction, (num_starts, dim)), numbers.first_step * radius
+    radius = between(rng, numbers.radii, (num_starts, 1))
+    return radius * rng.standard_normal((num_starts, dim)), numbers.first_step * radius
+
+
+def between(rng: np.random.Generator, ends: tuple[float, float], shape: tuple[int, ...]) -> np.ndarray:
+    """Return numbers between two, even in their logarithms."""
+    low, high = np.log(ends)
+    return np.exp(rng.uniform(low, high, shape))

@@ -4,13 +4,14 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import Latent, Mixture, NormalMixture
 from pushforward.networks import Coupled, untouched
+from pushforward.recipe.host import on_device
 from pushforward.recipe.peaks import Peaks
 from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts
@@ -34,6 +35,8 @@ class State:
     """Draws of the target, in the frame, all of equal weight."""
     log_z: float | None = None
     peaks: Peaks | None = None
+    trail: Float[np.ndarray, "m dim"] | None = None
+    """Places at which walks uphill were seen."""
     laplace: Frame | None = None
     """The frame of the one peak's normal law, where there is one peak."""
     necks: Any = None
@@ -70,6 +73,13 @@ class State:
         # What time has cut short may go on; other stages have done their work, good enough or not.
         good = found.good or not found.cut
         return found.replace(target=target, good=good, cut=False, outcome=Outcome.FINISHED, why="")
+
+    def with_law(self, frame: Frame, latent: Mixture, draws: np.ndarray, row: dict[str, float], **more: Any):
+        """Return the state with what a round has found: a law, draws in its frame, and a row of figures."""
+        return self.replace(
+            frame=frame, latent=latent, draws=on_device(draws), log_z=row["log_z"],
+            rounds=(*self.rounds, row), metrics={n: row[n] for n in ("efficiency", "log_z")}, **more,
+        )  # fmt: skip
 
     @property
     def dim(self) -> int:
@@ -116,4 +126,4 @@ class State:
 
 def standard(dim: int) -> NormalMixture:
     """Return the standard normal as a mixture of one."""
-    return NormalMixture(jnp.ones(1), jnp.zeros((1, dim)), jnp.eye(dim)[None])
+    return NormalMixture(*map(on_device, (np.ones(1), np.zeros((1, dim)), np.eye(dim)[None])))

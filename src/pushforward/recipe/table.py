@@ -30,7 +30,8 @@ class Search(Record):
     num_walks: int = 512  # walks from afar
     num_walks_many: int = 64  # beyond `many` dimensions, where a walk is dear and peaks are seldom many
     radii: tuple[float, float] = (1e-2, 1e4)  # distances at which walks begin: no unit is assumed
-    walk_steps: int = 300  # steps: enough to cross six orders of magnitude
+    strides: tuple[int, ...] = (0, 5, 5, 5, *[15] * 20)  # steps of those: enough to cross six orders
+    num_seen: int = 64  # walks whose places after each stride are kept
     first_step: float = 0.1  # of a walk, next to the distance at which it begins
     grow: float = 1.3  # factor of a coordinate's step where its slope keeps its sign (RPROP's)
     shrink: float = 0.5  # and where the sign changes
@@ -56,18 +57,15 @@ class Search(Record):
     apart: tuple[float, float] = (0.1, 3.0)  # distances of other places, in spreads of the peaks
     wide: tuple[float, float] = (2.0, 30.0)  # distances of the rest, in deviations of a peak
     most_places: int = 256  # walks that all these looks are for; fewer walks get fewer looks
-    few_peaks: int = 16  # fewer peaks are repeated to so many: few numbers of peaks, few programs
-    tile: int = 1024  # places in one go
+    tile: int = 4096  # places at which the density is asked in one go
+    block: int = 2**16  # places that are in memory at once
+    hessians: int = 16  # places whose curvature is asked in one go
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathLaplace(Record):
     """Stage `path`: normal laws at places along walks, judged by their evidence bound (as in Pathfinder)."""
 
-    num_walks: int = 64
-    stride: int = 15  # steps between two places of a walk
-    num_stops: int = 20  # places of a walk
-    early: tuple[int, ...] = (0, 5, 5, 5)  # steps before the first, where necks draw walks in [funnel_100]
     shrinkage: tuple[float, ...] = (1.0, 0.5, 0.25)  # of deviations: curvature may promise too wide a law
     num_draws: int = 32  # for a bound
     most_kept: int = 16  # places
@@ -75,6 +73,24 @@ class PathLaplace(Record):
     margin: float = 2.0  # nats by which a place must beat every peak: less may be noise of the bound
     window: float = 20.0  # nats below the best bound at which a place is dropped
     enough: float = 0.7  # efficiency of one peak's normal law at which no particles are needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapt(Record):
+    """Stage `adapt`: proposals fitted to their own weighted draws."""
+
+    most_dim: int = 16  # coordinates: weights of more are too unequal
+    num_draws: int = 4096  # of a round
+    rounds: int = 10
+    freedom: float = 5.0  # of the t laws that propose: tails must be heavier than the target's
+    sizes: tuple[int, ...] = (1, 4, 8, 16, 32)  # components of a round's proposal, besides the peaks' number
+    rows: int = 4096  # resampled, that a proposal is fitted to
+    least: float = 64.0  # effective draws below which weights are made more equal before the fit
+    fresh: float = 0.2  # efficiency of a round's own draws,
+    effective: float = 8192.0  # and effective draws of all rounds, that end it
+    enough: float = 1500.0  # effective draws that serve if rounds run out
+    num_kept: int = 16384  # draws handed on
+    judged: int = 32768  # fresh draws by which the law is judged, and its weights mended
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +151,16 @@ class Law(Record):
     bend_from: float = 0.3  # bends of a coordinate below this are left to the network
     chance: float = 3.0  # standard errors within which a correlation counts as chance
     chance_bounds: tuple[float, float] = (0.8, 1.25)  # eigenvalues without chance, or all are kept
-    steps: int = 20  # of expectation-maximisation
-    line_steps: int = 60  # the same for mixtures on the line, where a step is cheap
-    few_components: int = 8  # of a small mixture
+    rows: int = 24576  # draws that a mixture is fitted to at most
+    sizes: tuple[int, ...] = (4, 16)  # numbers of normals tried, besides the most there may be
+    steps: int = 24  # of expectation-maximisation
+    settled: float = 1e-4  # nats a draw by which a step must gain
+    line_steps: int = 40  # the same for mixtures on the line, where a step is cheap
+    few_components: int = 8  # of a mixture on the line
+    weight_steps: int = 3  # of the same for weights alone, on all draws
     alike: tuple[float, float] = (300.0, 3.0)  # rows a coordinate that draw shapes together: much, little
     rows_each: int = 12  # rows a coordinate that a normal's shape asks for
-    entries: int = 2**22  # rows times coordinates that mixtures of single coordinates are fitted to
+    entries: int = 2**16  # rows times coordinates that mixtures of single coordinates are fitted to
     tolerance: float = 0.001  # nats a draw by which a smaller mixture may be worse: training mends more
     ridge: float = 1e-5  # added to covariances, in variances of the data: no normal falls onto a point
 
@@ -204,6 +224,7 @@ class Recipe(Record):
     dims: Dimensions = field(default_factory=Dimensions)
     search: Search = field(default_factory=Search)
     path: PathLaplace = field(default_factory=PathLaplace)
+    adapt: Adapt = field(default_factory=Adapt)
     annealing: Annealing = field(default_factory=Annealing)
     law: Law = field(default_factory=Law)
     necks: Necks = field(default_factory=Necks)

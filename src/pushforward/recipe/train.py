@@ -1,6 +1,5 @@
 """Stage `train`: the network, by any objective, in the annealed frame."""
 
-import dataclasses
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +8,6 @@ import jax
 from jaxtyping import Array, Key
 
 from pushforward.frame import InFrame
-from pushforward.networks import untouched
 from pushforward.recipe.judge import nothing_to_learn
 from pushforward.recipe.parts import build_parts
 from pushforward.recipe.settings import Settings
@@ -18,7 +16,11 @@ from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult
-from pushforward.training.outcome import Outcome
+
+
+def applies(state: State, recipe: Recipe) -> bool:
+    """Unless the law that particles or proposals came to is the target already."""
+    return not nothing_to_learn(state, recipe)
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
@@ -26,18 +28,13 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     key_parts, key_train, key_trial = jax.random.split(key, 3)
     began, notes = time.monotonic(), {}
     parts = parts_of(key_parts, state, recipe.training)
-    if nothing_to_learn(state, recipe):
-        # Nothing will move it, so the least there is will do.
-        parts = dataclasses.replace(parts, network=untouched(state.dim))
-        result = LoopResult(alternating(parts).init(key_train), [], Outcome.FINISHED)
-    else:
-        if clock.plans:
-            algorithm = alternating(parts)
-            steps = clock.steps(key_trial, algorithm, algorithm.init(key_trial), parts.num_steps)
-            # The schedule is part of the program.
-            parts = parts_of(key_parts, state, recipe.training.replace(num_steps=steps))
-            notes["planned_steps"] = steps
-        parts, result = clock.train(key_train, state.replace(parts=parts), recipe)
+    if clock.plans:
+        algorithm = alternating(parts)
+        steps = clock.steps(key_trial, algorithm, algorithm.init(key_trial), parts.num_steps)
+        # The schedule is part of the program.
+        parts = parts_of(key_parts, state, recipe.training.replace(num_steps=steps))
+        notes["planned_steps"] = steps
+    parts, result = clock.train(key_train, state.replace(parts=parts), recipe)
     if result.at is not None and result.at.seconds > time.monotonic() - began:
         # An earlier run took some of the steps.
         notes["seconds"] = result.at.seconds

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Key
 from rich.console import Console
+from threadpoolctl import threadpool_limits
 
 from pushforward import distributed
 from pushforward.base import key_for
@@ -32,12 +33,9 @@ class Driver:
     def run(self, stages: Sequence[Stage]) -> None:
         """Run all stages; an interrupt ends them with the outcome `INTERRUPTED`, if there is a sampler."""
         try:
-            left = self._recall(stages)
-            for number, stage in enumerate(left):
-                if stage.together and not any(before.together for before in left[:number]):
-                    self._share(stage)
-                if not self.ended:
-                    self._run(stage)
+            # Small products on the host: threads that wait for each other cost more than they bring.
+            with threadpool_limits(1, user_api="blas"):
+                self._run_all(self._recall(stages))
         except KeyboardInterrupt:
             if not self.state.has_sampler:
                 raise
@@ -51,6 +49,13 @@ class Driver:
             self._end(outcome, in_one_line(error))
         if not self.state.has_sampler:
             raise ValueError("`method`: none of its stages made a sampler. Add one, such as `methods.TRAIN`.")
+
+    def _run_all(self, stages: Sequence[Stage]) -> None:
+        for number, stage in enumerate(stages):
+            if stage.together and not any(before.together for before in stages[:number]):
+                self._share(stage)
+            if not self.ended:
+                self._run(stage)
 
     def _recall(self, stages: Sequence[Stage]) -> Sequence[Stage]:
         """Return the stages that are left to run, after what an earlier run of the same fit has found."""

@@ -216,7 +216,8 @@ def _usual_steps(method: Method) -> bool:
 
 
 def _last(rows: list[Row]) -> dict[str, float]:
-    return {name: rows[-1][name] for name in ("ksd_imq_v", "inside") if rows and np.isfinite(rows[-1][name])}
+    told = ("ksd_imq_v", "inside")
+    return {name: rows[-1][name] for name in told if rows and np.isfinite(rows[-1].get(name, np.nan))}
 
 
 def _tidy(value: Any) -> Any:

@@ -2,16 +2,22 @@
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+import numpy as np
+from jaxtyping import Array, Key
 
-from pushforward.frame import Frame
 from pushforward.metrics.ksd import ksd_imq_v
-from pushforward.recipe.judge import can_fall_back, heights, some, weigh
+from pushforward.recipe.host import (
+    effective,
+    generator,
+    heights,
+    log_densities,
+    on_device,
+    out_of,
+    sampled,
+    through,
+)
+from pushforward.recipe.judge import can_fall_back, some
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.training.alternating import State as Trained
@@ -20,44 +26,37 @@ from pushforward.training.loop import Row
 
 
 def watch(key: Key[Array, ""], state: State, recipe: Recipe, *, weighs: bool) -> Callable[[Trained], Row]:
-    """Return the monitor of a training: KSD of some draws, and where it `weighs` their effective share.
+    """Return the monitor of a training: where it `weighs`, the effective share of some draws, else their KSD.
 
     And where particles could stand in for the sampler, how many nats below these its draws lie. The same
     latents serve every look, so that rows differ by the network alone.
     """
-    key_particles, key_draw, key_weigh = jax.random.split(key, 3)
-    parts, numbers = state.parts, recipe.judge
+    rng, (parts, numbers) = generator(key), (state.parts, recipe.judge)
     assert parts is not None
-    sample, level = alternating(parts).sample, float("-inf")
-    particles = state.draws if recipe.training.judged else None
-    if weighs and particles is not None and can_fall_back(state.dim, recipe):
-        chosen = some(key_particles, particles, numbers.weighed_draws)
-        level = float(jnp.median(heights(parts.target, chosen)))
+    level, count = float("-inf"), numbers.weighed_draws
+    if weighs and state.draws is not None and recipe.training.judged and can_fall_back(state.dim, recipe):
+        level = float(np.median(heights(parts.target, some(rng, state.draws, count), count)))
+    z = sampled(rng, parts.latent, count) if weighs else np.zeros((0, 0))
+    own = log_densities(parts.latent, z) if weighs else np.zeros(0)
+    sample = alternating(parts).sample
 
-    def look(now: Trained) -> Row:
-        inside, draws = _drawn(state.coordinates, sample, key_draw, now, numbers.ksd_draws)
-        values = heights(parts.target, inside)
-        finite = bool(jnp.all(jnp.isfinite(draws)))
-        row: Row = {
-            "ksd_imq_v": float(ksd_imq_v(draws, state.target)) if finite else float("nan"),
-            # Where a log density is flat at minus infinity, no gradient ever says that draws are lost there.
-            "inside": float(jnp.mean(jnp.isfinite(values))),
-        }
+    def weighed(now: Trained) -> Row:
+        height, change = through(parts.target, averaged(parts, now), z, count)
+        with np.errstate(invalid="ignore"):
+            weights = np.nan_to_num(height + change - own, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+        row: Row = {"efficiency": effective(weights), "inside": float(np.mean(np.isfinite(height)))}
         if isfinite(level):
-            row["below"] = level - float(jnp.median(values))
-        if weighs:
-            network = averaged(parts, now)
-            found = weigh(key_weigh, parts.target, parts.latent, network, numbers.weighed_draws)
-            row["efficiency"] = float(found.efficiency)
+            row["below"] = level - float(np.median(height))
         return row
 
-    return look
+    def tested(now: Trained) -> Row:
+        inside = np.asarray(sample(key, now, numbers.ksd_draws), np.float64)
+        draws = out_of(state.coordinates, inside)
+        finite = bool(np.isfinite(draws).all())
+        return {
+            "ksd_imq_v": float(ksd_imq_v(on_device(draws), state.target)) if finite else float("nan"),
+            # Where a log density is flat at minus infinity, no gradient ever says that draws are lost there.
+            "inside": float(np.mean(np.isfinite(heights(parts.target, inside, count)))),
+        }
 
-
-@eqx.filter_jit
-def _drawn(
-    frame: Frame, sample: Any, key: Key[Array, ""], state: Trained, count: int
-) -> tuple[Float[Array, "n dim"], Float[Array, "n dim"]]:
-    """Return some draws, in the frame and out of it."""
-    inside = sample(key, state, count)
-    return inside, jax.vmap(frame)(inside)
+    return weighed if weighs else tested

@@ -12,7 +12,7 @@ from pushforward.frame import InFrame
 from pushforward.mcmc.annealed import anneal
 from pushforward.one_by_one import one_by_one
 from pushforward.recipe.peaks import Peaks, climb_from
-from pushforward.recipe.search import climb, find_peaks
+from pushforward.recipe.search import find_peaks, tops_of
 from pushforward.recipe.table import Annealing, Dimensions, Search
 from pushforward.trust.basins import Basins, find_basins, join, unlinked
 from pushforward.trust.settings import LIMITS, CheckSettings
@@ -52,14 +52,14 @@ class Census:
         """Return a census that also knows the basins above the draws: scouts may have missed some."""
         starts = draws[np.linspace(0, len(draws) - 1, LIMITS.climbers).astype(int)]
         typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
-        steps = jax.device_put(np.full((LIMITS.climbers, 1), typical, draws.dtype))
-        ends = climb_from(self.target, jax.device_put(starts), steps, LIMITS.climb_steps, Search())[:2]
-        x, value = (np.asarray(each, np.float64) for each in ends)
-        strangers = unlinked(self.target, self.basins.peaks, x, value)
+        numbers, steps = Search(num_walks=LIMITS.climbers), np.full((LIMITS.climbers, 1), typical)
+        ends = climb_from(self.target, starts, steps, LIMITS.climb_steps, numbers)
+        strangers = unlinked(self.target, self.basins.peaks, ends.points, ends.values)
         if not strangers.any():
             return self
-        again = np.resize(x[strangers], x.shape).astype(draws.dtype)
-        found = climb(self.target, jax.device_put(again), steps, LIMITS.climb_steps, Search(), Dimensions())
+        again = np.resize(ends.points[strangers], ends.points.shape)
+        walks = climb_from(self.target, again, steps, LIMITS.climb_steps, numbers)
+        found = tops_of(self.target, walks, numbers, Dimensions())
         if found is None:
             return self
         return _weigh(key, self.target, join(self.basins.peaks, found), settings)
