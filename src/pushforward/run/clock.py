@@ -145,7 +145,7 @@ class Clock:
             )
 
         patience = Patience(self.numbers.bad_chunks, self.numbers.bad_steps, self.numbers.look_every)
-        with progress_bar(state.target.name, num_steps, show=self.show) as bar, self.crew:
+        with progress_bar(state.target.name, num_steps, show=self.show) as bar, self.crew.ears():
             result = run(
                 key_steps,
                 training.in_tiles(tiles),
