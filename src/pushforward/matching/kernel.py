@@ -4,23 +4,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pushforward.base import Score
 from pushforward.checks import check_positive
 from pushforward.kernels import median, squared_distances
 from pushforward.matching.base import Direct
-
-
-class SpectralScore(eqx.Module):
-    """`s(x) = - sum_j ( mean_m grad psi_j(x_m) ) psi_j(x)`, fitted; callable at any point."""
-
-    points: Float[Array, "n dim"]
-    bandwidth: Float[Array, ""]
-    eigenvectors: Float[Array, "n features"]
-    coefficients: Float[Array, "features dim"]
-
-    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        """Return the estimated score at one point."""
-        k = jnp.exp(-jnp.sum((x - self.points) ** 2, axis=-1) / (2.0 * self.bandwidth**2))
-        return -(k @ self.eigenvectors) @ self.coefficients
 
 
 class Kernel(Direct):
@@ -38,8 +25,8 @@ class Kernel(Direct):
         if check_positive(self.energy, "energy") > 1.0:
             raise ValueError(f"`energy` is a share of the trace, at most 1; got {self.energy}.")
 
-    def fit(self, x: Float[Array, "n dim"]) -> SpectralScore:
-        """Estimate the score of the law of the draws `x`."""
+    def fit(self, x: Float[Array, "n dim"]) -> Score:
+        """Estimate the score of the law of the draws `x`: `- sum_j ( mean_m grad psi_j(x_m) ) psi_j`."""
         n = x.shape[0]
         squared = squared_distances(x, x)
         bandwidth = jnp.sqrt(median(squared))
@@ -52,4 +39,10 @@ class Kernel(Direct):
         basis = vectors * weights
         # mean_m grad psi_j(x_m) = mean_m sum_l basis_lj k(x_m, x_l) (x_l - x_m) / h^2.
         pulled = (gram.sum(axis=0)[:, None] * x - gram @ x) / (n * bandwidth**2)
-        return SpectralScore(x, bandwidth, basis, basis.T @ pulled)
+        coefficients = basis.T @ pulled
+
+        def score(point: Float[Array, " dim"]) -> Float[Array, " dim"]:
+            near = jnp.exp(-jnp.sum((point - x) ** 2, axis=-1) / (2.0 * bandwidth**2))
+            return -(near @ basis) @ coefficients
+
+        return score

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from math import isfinite
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,8 +13,8 @@ from pushforward.metrics.ksd import ksd_imq_v
 from pushforward.recipe.judge import can_fall_back, heights, some, weigh
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
+from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.alternating import State as Trained
-from pushforward.training.alternating import alternating, averaged
 from pushforward.training.loop import Row
 
 
@@ -26,18 +25,15 @@ def watch(key: Key[Array, ""], state: State, recipe: Recipe, *, weighs: bool) ->
     latents serve every look, so that rows differ by the network alone.
     """
     key_particles, key_draw, key_weigh = jax.random.split(key, 3)
-    parts, numbers = state.parts, recipe.judge
+    parts, numbers, level = state.parts, recipe.judge, float("-inf")
     assert parts is not None
-    sample, level = alternating(parts).sample, float("-inf")
-    particles = state.draws if recipe.training.judged else None
-    if weighs and particles is not None and can_fall_back(state.dim, recipe):
-        chosen = some(key_particles, particles, numbers.weighed_draws)
+    if weighs and recipe.training.judged and state.draws is not None and can_fall_back(state.dim, recipe):
+        chosen = some(key_particles, state.draws, numbers.weighed_draws)
         level = float(jnp.median(heights(parts.target, chosen)))
 
     def look(now: Trained) -> Row:
-        inside, draws = _drawn(state.coordinates, sample, key_draw, now, numbers.ksd_draws)
-        values = heights(parts.target, inside)
-        finite = bool(jnp.all(jnp.isfinite(draws)))
+        inside, draws = _drawn(parts, state.coordinates, key_draw, now, numbers.ksd_draws)
+        values, finite = heights(parts.target, inside), jnp.all(jnp.isfinite(draws))
         row: Row = {
             "ksd_imq_v": float(ksd_imq_v(draws, state.target)) if finite else float("nan"),
             # Where a log density is flat at minus infinity, no gradient ever says that draws are lost there.
@@ -46,9 +42,8 @@ def watch(key: Key[Array, ""], state: State, recipe: Recipe, *, weighs: bool) ->
         if isfinite(level):
             row["below"] = level - float(jnp.median(values))
         if weighs:
-            network = averaged(parts, now)
-            found = weigh(key_weigh, parts.target, parts.latent, network, numbers.weighed_draws)
-            row["efficiency"] = float(found.efficiency)
+            weighing = (parts.target, parts.latent, averaged(parts, now), numbers.weighed_draws)
+            row["efficiency"] = float(weigh(key_weigh, *weighing).efficiency)
         return row
 
     return look
@@ -56,8 +51,8 @@ def watch(key: Key[Array, ""], state: State, recipe: Recipe, *, weighs: bool) ->
 
 @eqx.filter_jit
 def _drawn(
-    frame: Frame, sample: Any, key: Key[Array, ""], state: Trained, count: int
+    parts: Parts, frame: Frame, key: Key[Array, ""], state: Trained, count: int
 ) -> tuple[Float[Array, "n dim"], Float[Array, "n dim"]]:
     """Return some draws, in the frame and out of it."""
-    inside = sample(key, state, count)
+    inside = alternating(parts).sample(key, state, count)
     return inside, jax.vmap(frame)(inside)

@@ -1,7 +1,6 @@
 """The paper's Algorithm 1: fit the score of the sampler's own draws, then move the sampler; repeat."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -16,6 +15,9 @@ from pushforward.latents import Latent
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
 from pushforward.training.pace import in_tiles, over_devices
+
+Held: TypeAlias = tuple[Any, optax.OptState, Any]
+"""What a step moves: a module, its optimiser's state, and its average."""
 
 
 class State(NamedTuple):
@@ -62,7 +64,7 @@ def alternating(parts: Parts) -> Algorithm:
 
     A step whose gradients are not finite changes nothing and is reported as `skipped`.
     """
-    return Algorithm(*(eqx.Partial(each, parts) for each in (_init, _step, _sample)))
+    return Algorithm(eqx.Partial(_init, parts), eqx.Partial(_step, parts), eqx.Partial(_sample, parts))
 
 
 def averaged(parts: Parts, state: State) -> Any:
@@ -71,10 +73,12 @@ def averaged(parts: Parts, state: State) -> Any:
         return state.network
     correction = 1.0 - parts.ema ** jnp.maximum(state.step, 1)
     arrays, static = eqx.partition(state.network, eqx.is_inexact_array)
-    mean = jax.tree.map(lambda a: a / correction, state.average)
-    # Before the first step there is nothing to average.
-    mean = jax.tree.map(lambda m, now: jnp.where(state.step > 0, m, now), mean, arrays)
-    return eqx.combine(mean, static)
+
+    def mean(average, now):
+        # Before the first step there is nothing to average.
+        return jnp.where(state.step > 0, average / correction, now)
+
+    return eqx.combine(jax.tree.map(mean, state.average, arrays), static)
 
 
 def _init(parts: Parts, key: Key[Array, ""]) -> State:
@@ -129,7 +133,7 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
 
 def _fit_score(
     parts: Parts, matching: Any, key: Key[Array, ""], state: State
-) -> tuple[tuple[Any, optax.OptState, Any], Bool[Array, ""], dict[str, Any]]:
+) -> tuple[Held, Bool[Array, ""], dict[str, Any]]:
     """Take the score steps, each on fresh draws of the frozen sampler."""
     if parts.score_net is None or parts.score_steps == 0:
         return (state.score_net, state.score_opt, state.score_average), jnp.ones((), bool), {}
@@ -152,18 +156,9 @@ def _fit_score(
 
 
 def _move(
-    parts: Parts,
-    optimiser: optax.GradientTransformation,
-    decay: float,
-    batch_size: int,
-    held: tuple[Any, optax.OptState, Any],
-    gradient: Callable[[Float[Array, "n latent"], Key[Array, ""]], Any],
-    keys: Any,
-) -> tuple[tuple[Any, optax.OptState, Any], Float[Array, ""], Any, Bool[Array, ""]]:
-    """Take an optimiser step on a fresh batch, or none at all where anything is not finite.
-
-    `held` is what moves: the module, the optimiser's state, and the module's average.
-    """
+    parts: Parts, optimiser: Any, decay: float, batch_size: int, held: Held, gradient: Any, keys: Any
+) -> tuple[Held, Float[Array, ""], Any, Bool[Array, ""]]:
+    """Take an optimiser step on a fresh batch, or none at all where anything is not finite."""
     (module, opt, average), (key_latent, key_loss) = held, keys
     z = over_devices(parts.latent.sample(key_latent, batch_size), parts.mesh)
     value, grads = in_tiles(gradient, z, key_loss, parts.tiles)

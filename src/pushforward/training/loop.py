@@ -17,7 +17,7 @@ from jaxtyping import Array, Int, Key
 from pushforward.base import Algorithm
 from pushforward.failures import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Alone, next_stride
+from pushforward.training.pace import Crew, next_stride
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
@@ -106,7 +106,7 @@ def run(
     start: Position | None = None,
     keep: Callable[[Position], None] = lambda position: None,
     shrink: Callable[[], Algorithm | None] = lambda: None,
-    crew: Alone | None = None,
+    crew: Crew | None = None,
     patience: Patience = Patience(),  # noqa: B008 - a NamedTuple does not change
 ) -> LoopResult:
     """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
@@ -120,14 +120,12 @@ def run(
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
     - `shrink`: returns the same algorithm in need of less memory, or `None`; asked when memory ran out.
-    - `crew`: agrees with other processes on when to stop and look, where there are any.
-    - `patience`: how long steps may be skipped.
 
     A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
     error hands back the state before it.
     """
     start = start or Position(state, nothing(algorithm, key, state))
-    going = _Run(key, algorithm, start, num_steps, log_every, monitor, ends, crew or Alone(), patience)
+    going = _Run(key, algorithm, start, num_steps, log_every, monitor, ends, crew or Crew(), patience)
     if start.rows and (ended := going.ended()):
         return ended
     try:
@@ -159,7 +157,7 @@ class _Run:
 
     def __init__(
         self, key: Any, algorithm: Algorithm, at: Position, num_steps: int, log_every: int,
-        monitor: Callable[[Any], Row], ends: Callable[[Row], Outcome | None], crew: Alone, patience: Patience,
+        monitor: Callable[[Any], Row], ends: Callable[[Row], Outcome | None], crew: Crew, patience: Patience,
     ):  # fmt: skip
         self.key, self.algorithm, self.program = crew.place(key), algorithm, None
         self.at = at._replace(state=crew.place(at.state), total=crew.place(at.total))

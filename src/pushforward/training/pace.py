@@ -22,15 +22,19 @@ def next_stride(stride: int, taken: int, seconds: float, look_every: float) -> i
     return 2 * stride if taken == stride and seconds < look_every / 2 else stride
 
 
-class Alone:
-    """A run of one process, which needs nobody's consent; its devices share the batches."""
+class Crew:
+    """The devices that share the batches, and the processes, if there are `many`.
 
-    def __init__(self, mesh: Mesh | None = None):
-        self.mesh = mesh
+    All take the same steps, and stop when any of them must; one alone needs nobody's consent.
+    """
+
+    def __init__(self, mesh: Mesh | None = None, *, many: bool = False):
+        self.mesh, self.many = mesh, many
 
     def ears(self) -> AbstractContextManager[Any]:
         """Return a context in which a signal to stop is heard between steps; alone, it may tear one."""
-        return nullcontext()
+        self._ears = distributed.Ears()
+        return self._ears if self.many else nullcontext()
 
     def place(self, tree: Any) -> Any:
         """Put arrays where the steps need them: the same on every device."""
@@ -44,32 +48,13 @@ class Alone:
         return tree if self.mesh is None else _moved(tree, lambda leaf: jax.device_put(np.asarray(leaf)))
 
     def prepare(self, program: Any, *arguments: Any) -> Any:
-        """Return the program ready to be called; alone, one may as well compile at the first call."""
-        return program
-
-    def agree(self, steps: int, *, stop: bool, patient: bool) -> tuple[int, Outcome | None]:
-        """Return how many steps to take, or why to take none."""
-        return steps, Outcome.OUT_OF_TIME if stop else None
-
-    def blame(self, error: BaseException) -> Outcome:
-        """Name the outcome that an error means."""
-        return Outcome.OUT_OF_MEMORY if is_exhausted(error) else Outcome.FAILED
-
-
-class Crew(Alone):
-    """A run of many processes: all take the same steps, and stop when any of them must."""
-
-    def ears(self) -> AbstractContextManager[Any]:
-        """Return a context in which a signal to stop is heard, and told when processes agree."""
-        self._ears = distributed.Ears()
-        return self._ears
-
-    def prepare(self, program: Any, *arguments: Any) -> Any:
         """Compile the program before anybody waits in it: a collective gives a late process half a minute."""
-        return program.lower(*arguments).compile()
+        return program.lower(*arguments).compile() if self.many else program
 
     def agree(self, steps: int, *, stop: bool, patient: bool) -> tuple[int, Outcome | None]:
         """Return how many steps to take, or why to take none: what process 0 wants, unless one must stop."""
+        if not self.many:
+            return steps, Outcome.OUT_OF_TIME if stop else None
         if patient:
             # Collectives lose patience with a process that still compiles; this meeting does not. It is
             # slow to see that one is lost, though, which a collective sees at once.
@@ -81,7 +66,9 @@ class Crew(Alone):
 
     def blame(self, error: BaseException) -> Outcome:
         """Name the outcome that an error means."""
-        return Outcome.LOST_PROCESS if distributed.is_loss(error) else super().blame(error)
+        if self.many and distributed.is_loss(error):
+            return Outcome.LOST_PROCESS
+        return Outcome.OUT_OF_MEMORY if is_exhausted(error) else Outcome.FAILED
 
 
 def _moved(tree: Any, move: Callable[[jax.Array], jax.Array]) -> Any:
