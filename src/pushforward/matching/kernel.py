@@ -1,6 +1,9 @@
 """A score estimate without a network: the spectral Stein gradient estimator (Shi, Sun and Zhu 2018)."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -39,10 +42,11 @@ class Kernel(Direct):
         basis = vectors * weights
         # mean_m grad psi_j(x_m) = mean_m sum_l basis_lj k(x_m, x_l) (x_l - x_m) / h^2.
         pulled = (gram.sum(axis=0)[:, None] * x - gram @ x) / (n * bandwidth**2)
-        coefficients = basis.T @ pulled
+        return jax.tree_util.Partial(_score, x, bandwidth, basis, basis.T @ pulled)
 
-        def score(point: Float[Array, " dim"]) -> Float[Array, " dim"]:
-            near = jnp.exp(-jnp.sum((point - x) ** 2, axis=-1) / (2.0 * bandwidth**2))
-            return -(near @ basis) @ coefficients
 
-        return score
+def _score(
+    draws: Float[Array, "n dim"], bandwidth: Any, basis: Any, coefficients: Any, x: Float[Array, " dim"]
+) -> Float[Array, " dim"]:
+    near = jnp.exp(-jnp.sum((x - draws) ** 2, axis=-1) / (2.0 * bandwidth**2))
+    return -(near @ basis) @ coefficients
