@@ -262,3 +262,14 @@ def test_a_callback_may_stop_the_fit(stage):
     assert done.sampler.sample(KEY, 3).shape == (3, 2)
     # Only `True` stops: what a callback happens to return does not.
     assert fit(KL(**TINY), callback=lambda row: 1).outcome is pf.Outcome.FINISHED
+
+
+def test_a_callback_that_asks_once_before_there_is_a_sampler_stops_the_fit_at_the_first():
+    def looking(key, state, recipe, clock):
+        yield state
+
+    stages = (Stage("looking", lambda state, recipe: True, looking), MOMENTS, MOVED, methods.TRAIN)
+    method = KL(**TINY | {"frame": "annealed", "latent": "mixture"}).replace(stages=stages)
+    done = fit(method, callback=lambda row: row["stage"] == "looking")
+    assert done.outcome is pf.Outcome.STOPPED
+    assert [phase["phase"] for phase in done.phases] == ["looking", "moments"]

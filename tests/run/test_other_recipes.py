@@ -45,6 +45,8 @@ def folder(tmp_path_factory):
         ({"annealing.num_sweeps": 7}, "recipe.annealing.num_sweeps"),
         ({"judge.log_z_apart": 0.25}, "recipe.judge.log_z_apart"),
         ({"beta2": 0.5}, "recipe.training.beta2"),
+        # Its arrays are others too.
+        ({"width": 8}, "recipe.training.width"),
     ],
 )
 def test_another_recipe_is_refused_by_the_name_of_the_number(folder, changes, name):
@@ -57,6 +59,9 @@ def test_another_key_and_another_target_are_refused(folder):
         fit(folder, key=jax.random.key(1))
     with pytest.raises(ValueError, match=r"`target\.name` is rosenbrock there and gaussian here"):
         fit(folder, target=pf.targets.gaussian())
+    with pytest.raises(ValueError, match=r"`target\.dim` is 2 there and 5 here"):
+        fit(folder, target=pf.targets.funnel_nd(5))
+    assert not list(folder.glob("*.bad"))
 
 
 def test_the_same_fit_goes_on(folder, tmp_path):

@@ -21,7 +21,6 @@ class Matching(eqx.Module):
 
     def at(self, target: Target) -> "Matching":
         """Return the matching for the target of a step, which tempering changes; most ask for none."""
-        del target
         return self
 
 

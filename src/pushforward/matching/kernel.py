@@ -1,26 +1,16 @@
 """A score estimate without a network: the spectral Stein gradient estimator (Shi, Sun and Zhu 2018)."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pushforward.base import Score
 from pushforward.checks import check_positive
 from pushforward.kernels import median, squared_distances
 from pushforward.matching.base import Direct
-
-
-class SpectralScore(eqx.Module):
-    """`s(x) = - sum_j ( mean_m grad psi_j(x_m) ) psi_j(x)`, fitted; callable at any point."""
-
-    points: Float[Array, "n dim"]
-    bandwidth: Float[Array, ""]
-    eigenvectors: Float[Array, "n features"]
-    coefficients: Float[Array, "features dim"]
-
-    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        """Return the estimated score at one point."""
-        k = jnp.exp(-jnp.sum((x - self.points) ** 2, axis=-1) / (2.0 * self.bandwidth**2))
-        return -(k @ self.eigenvectors) @ self.coefficients
 
 
 class Kernel(Direct):
@@ -38,8 +28,8 @@ class Kernel(Direct):
         if check_positive(self.energy, "energy") > 1.0:
             raise ValueError(f"`energy` is a share of the trace, at most 1; got {self.energy}.")
 
-    def fit(self, x: Float[Array, "n dim"]) -> SpectralScore:
-        """Estimate the score of the law of the draws `x`."""
+    def fit(self, x: Float[Array, "n dim"]) -> Score:
+        """Estimate the score of the law of the draws `x`: `- sum_j ( mean_m grad psi_j(x_m) ) psi_j`."""
         n = x.shape[0]
         squared = squared_distances(x, x)
         bandwidth = jnp.sqrt(median(squared))
@@ -52,4 +42,11 @@ class Kernel(Direct):
         basis = vectors * weights
         # mean_m grad psi_j(x_m) = mean_m sum_l basis_lj k(x_m, x_l) (x_l - x_m) / h^2.
         pulled = (gram.sum(axis=0)[:, None] * x - gram @ x) / (n * bandwidth**2)
-        return SpectralScore(x, bandwidth, basis, basis.T @ pulled)
+        return jax.tree_util.Partial(_score, x, bandwidth, basis, basis.T @ pulled)
+
+
+def _score(
+    draws: Float[Array, "n dim"], bandwidth: Any, basis: Any, coefficients: Any, x: Float[Array, " dim"]
+) -> Float[Array, " dim"]:
+    near = jnp.exp(-jnp.sum((x - draws) ** 2, axis=-1) / (2.0 * bandwidth**2))
+    return -(near @ basis) @ coefficients

@@ -1,4 +1,6 @@
-"""The map of the default recipe in more than a few dimensions: it cannot fold, whatever its weights are."""
+"""The maps of the default recipe, the identity at the start: `Modulated`, which may fold in more than a few
+dimensions, and `Coupled`, which cannot, whatever its weights are.
+"""
 
 import math
 
@@ -10,6 +12,39 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.networks.mlp import MLP, mlp
 from pushforward.structure import LEAST, MOST
+
+
+class Modulated(eqx.Module):
+    """`u = z exp(3 tanh(s(z) / 3)) + a(z)`, with `[s, a]` one MLP whose last layer starts at zero.
+
+    It starts as the identity, so that training starts exactly at the law of the latents.
+    """
+
+    net: MLP
+
+    def __check_init__(self):
+        if self.net.out_size != 2 * self.net.in_size:
+            raise ValueError("the net of a Modulated map must have twice as many outputs as inputs.")
+
+    @property
+    def in_size(self) -> int:
+        """Coordinates of the latent, and of the draw."""
+        return self.net.in_size
+
+    out_size = in_size
+
+    def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """Map one latent."""
+        stretch, shift = jnp.split(self.net(z), 2)
+        return z * jnp.exp(MOST * jnp.tanh(stretch / MOST)) + shift
+
+
+def modulated(
+    key: Key[Array, ""], dim: int, *, width: int = 64, depth: int = 3, activation: str = "squareplus"
+) -> Modulated:
+    """Build a `Modulated` map of `dim` coordinates that starts as the identity."""
+    sizes = {"width": width, "depth": depth, "activation": activation}
+    return Modulated(mlp(key, dim, 2 * dim, zero_last=True, **sizes))
 
 
 def kept(layer: int, dim: int) -> Float[np.ndarray, " dim"]:
@@ -44,13 +79,10 @@ class Coupled(eqx.Module):
 
     @property
     def in_size(self) -> int:
-        """Coordinates of the latent."""
+        """Coordinates of the latent, and of the draw."""
         return self.nets[0].in_size
 
-    @property
-    def out_size(self) -> int:
-        """Coordinates of the draw."""
-        return self.nets[0].in_size
+    out_size = in_size
 
     def _layer(
         self, index: int, u: Float[Array, " dim"]

@@ -1,12 +1,41 @@
-"""Fully connected networks: of one point, and of one point with a noise level."""
+"""Fully connected networks: of one point, and of one point with a noise level.
+
+Activations go by name: a name can be stored in a file and suggested in an error; a function cannot.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from pushforward.checks import check_count
-from pushforward.networks.activations import activation
+from pushforward.checks import check_choice, check_count
+
+
+def _squareplus(h: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`(h + sqrt(h^2 + 1) - 1) / 2`: smooth as softplus, and cheapest where second derivatives are needed."""
+    return 0.5 * (h + jnp.sqrt(h * h + 1.0) - 1.0)
+
+
+ACTIVATIONS: dict[str, Callable[[Float[Array, "..."]], Float[Array, "..."]]] = {
+    "elu": jax.nn.elu,
+    "gelu": jax.nn.gelu,
+    "leaky_relu": lambda h: jax.nn.leaky_relu(h, 0.2),
+    "relu": jax.nn.relu,
+    "silu": jax.nn.silu,
+    "squareplus": _squareplus,
+    "tanh": jnp.tanh,
+}
+
+PIECEWISE_LINEAR = frozenset({"relu", "leaky_relu"})
+"""Their second derivative is zero almost everywhere, so that the divergence of a net has no gradient."""
+
+
+def activation(name: str) -> Callable[[Float[Array, "..."]], Float[Array, "..."]]:
+    """Look an activation up by name."""
+    return ACTIVATIONS[check_choice(name, "activation", ACTIVATIONS)]
 
 
 class MLP(eqx.Module):
@@ -22,11 +51,10 @@ class MLP(eqx.Module):
     skip: bool = eqx.field(static=True)
 
     def __check_init__(self):
-        sizes = [self.weights[0].shape[1], *(w.shape[0] for w in self.weights)]
-        chained = [(sizes[i + 1], sizes[i]) for i in range(len(self.weights))]
-        if [w.shape for w in self.weights] != chained or [b.shape for b in self.biases] != [
-            (size,) for size in sizes[1:]
-        ]:
+        outs = [w.shape[0] for w in self.weights]
+        ins = [self.weights[0].shape[1], *outs[:-1]]
+        chained = [w.shape for w in self.weights] == [*zip(outs, ins, strict=True)]
+        if not chained or [b.shape for b in self.biases] != [(size,) for size in outs]:
             raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
         activation(self.activation)
 
@@ -73,12 +101,11 @@ def mlp(
     keys = jax.random.split(key, len(sizes) - 1)
     weights = [
         jax.random.normal(k, (n_out, n_in)) / jnp.sqrt(n_in)
-        for k, n_in, n_out in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        for k, (n_in, n_out) in zip(keys, pairwise(sizes), strict=True)
     ]
     if zero_last:
         weights[-1] = jnp.zeros_like(weights[-1])
-    biases = tuple(jnp.zeros(n_out) for n_out in sizes[1:])
-    return MLP(weights=tuple(weights), biases=biases, activation=activation, skip=skip)
+    return MLP(tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:]), activation, skip)
 
 
 class NoiseConditional(eqx.Module):

@@ -10,9 +10,11 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent
-from pushforward.networks.invertible import Invertible as Invertible
 
 Network: TypeAlias = Callable[[Float[Array, " latent"]], Float[Array, " dim"]]
+OneKey: TypeAlias = Key[Array, ""]
+Latents: TypeAlias = Float[Array, "n latent"]
+Scalar: TypeAlias = Float[Array, ""]
 
 
 class View(NamedTuple):
@@ -21,7 +23,7 @@ class View(NamedTuple):
     target: Target
     score: Any
     """The fitted score (or critic) of the sampler's draws, frozen; `None` for objectives that need none."""
-    progress: Float[Array, ""]
+    progress: Scalar
     """From 0 at the start of training to 1 at its end."""
     latent: Latent | None = None
     """The law of the latents; only `ExactKL` asks for it."""
@@ -47,12 +49,41 @@ class Objective(eqx.Module):
     wants: ClassVar[Wants] = Wants()
 
     @abc.abstractmethod
-    def surrogate(
-        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
-    ) -> Float[Array, ""]:
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return a scalar whose gradient in the parameters of `network` is the step direction."""
 
 
-def push(network: Network, z: Float[Array, "n latent"]) -> Float[Array, "n dim"]:
+def push(network: Network, z: Latents) -> Float[Array, "n dim"]:
     """Push latents through the network."""
     return jax.vmap(network)(z)
+
+
+class Combined(Objective):
+    """`sum_i w_i(progress) L_i`; a weight is a number or a function of progress in `[0, 1]`."""
+
+    objectives: tuple[Objective, ...]
+    weights: tuple[float | Callable[[Scalar], Any], ...] = eqx.field(static=True)
+
+    def __check_init__(self):
+        if len(self.objectives) != len(self.weights) or not self.objectives:
+            raise ValueError(
+                f"`weights` must have one entry for each of the objectives; got {len(self.weights)} "
+                f"for {len(self.objectives)}."
+            )
+
+    @property
+    def wants(self) -> Wants:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What any of its parts wants."""
+        each = [part.wants for part in self.objectives]
+        kinds = [w.fitted for w in each]
+        fitted = "score" if "score" in kinds else "critic" if "critic" in kinds else "nothing"
+        return Wants(fitted, any(w.smooth for w in each), all(w.one_derivative for w in each))
+
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
+        """Return the weighted sum, each part with randomness of its own."""
+        total = 0.0 * view.progress
+        keys = jax.random.split(key, len(self.objectives))
+        for part, weight, key_part in zip(self.objectives, self.weights, keys, strict=True):
+            w = weight(view.progress) if callable(weight) else weight
+            total += w * part.surrogate(key_part, network, z, view)
+        return total

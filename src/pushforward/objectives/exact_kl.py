@@ -3,16 +3,14 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.latents import Latent
-from pushforward.networks.invertible import log_density
-from pushforward.objectives.base import Invertible, Network, Objective, View, Wants, push
+from pushforward.networks.invertible import Invertible, log_density
+from pushforward.objectives.base import Latents, Network, Objective, OneKey, Scalar, View, Wants, push
 
 
-def value_and_log_det(
-    network: Network, z: Float[Array, " dim"]
-) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
+def value_and_log_det(network: Network, z: Float[Array, " dim"]) -> tuple[Float[Array, " dim"], Scalar]:
     """Return `g(z)` and `log |det dg/dz|` of a square map: its own, or by one tangent a coordinate."""
     if isinstance(network, Invertible):
         return network.value_and_log_det(z)
@@ -27,7 +25,7 @@ def value_and_log_det(
 
 def value_and_score(
     network: Network, latent: Latent, z: Float[Array, " dim"]
-) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
+) -> tuple[Scalar, Float[Array, " dim"]]:
     """Return `log p(x)` and `grad_x log p(x)` at `x = g(z)`, for the law `p` of a square map's draws.
 
     `log p(g(z)) = log p(z) - log |det J(z)|`, so that its gradient in `z` is `J^T` times the score; where the
@@ -55,11 +53,8 @@ class ExactKL(Objective):
 
     wants = Wants("nothing", one_derivative=True)
 
-    def surrogate(
-        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
-    ) -> Float[Array, ""]:
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the divergence up to a constant, with the path gradient in place of its own."""
-        del key
         latent = view.latent
         assert latent is not None
         arrays, static = eqx.partition(network, eqx.is_inexact_array)
@@ -78,9 +73,7 @@ class ExactKL(Objective):
 
 
 @jax.custom_jvp
-def inverse_and_log_det(
-    matrix: Float[Array, "dim dim"],
-) -> tuple[Float[Array, "dim dim"], Float[Array, ""]]:
+def inverse_and_log_det(matrix: Float[Array, "dim dim"]) -> tuple[Float[Array, "dim dim"], Scalar]:
     """Return the inverse and `log |det|` of a small matrix: in closed form to 2 x 2, else by elimination.
 
     Not by LAPACK, which is a call out of the compiled program: several times dearer to three dimensions, and
@@ -103,7 +96,7 @@ def _inverse_and_log_det_jvp(primals, tangents):
     return (inverse, log_det), (-inverse @ change @ inverse, jnp.sum(inverse.T * change))
 
 
-def _eliminate(matrix: Float[Array, "dim dim"]) -> tuple[Float[Array, "dim dim"], Float[Array, ""]]:
+def _eliminate(matrix: Float[Array, "dim dim"]) -> tuple[Float[Array, "dim dim"], Scalar]:
     """Gauss and Jordan's elimination, the largest entry left in a column as its pivot.
 
     Rows are never exchanged, only marked as used: which row became which is undone at the end by one product.
@@ -120,10 +113,7 @@ def _eliminate(matrix: Float[Array, "dim dim"]) -> tuple[Float[Array, "dim dim"]
         rows = jnp.where(pivot[:, None] > 0, row, rows - jnp.outer(entries, row))
         return rows, pivots.at[column].set(pivot > 0), log_det + jnp.log(jnp.abs(size))
 
-    start = (
-        jnp.concatenate([matrix, jnp.eye(dim, dtype=matrix.dtype)], axis=1),
-        jnp.zeros((dim, dim), bool),
-        jnp.zeros((), matrix.dtype),
-    )
+    beside = jnp.concatenate([matrix, jnp.eye(dim, dtype=matrix.dtype)], axis=1)
+    start = (beside, jnp.zeros((dim, dim), bool), jnp.zeros((), matrix.dtype))
     rows, pivots, log_det = jax.lax.fori_loop(0, dim, clear, start)
     return pivots.astype(matrix.dtype) @ rows[:, dim:], log_det

@@ -7,18 +7,14 @@ from pushforward import objectives
 from pushforward.objectives.base import Objective
 
 
-def _fisher(settings: Any) -> Objective:
-    return objectives.Fisher(settings.fisher_form, settings.sigma)
-
-
 def _combined(settings: Any) -> Objective:
     share = settings.fisher_weight
-    return objectives.Combined((objectives.KL(), _fisher(settings)), (1.0 - share, share))
+    return objectives.Combined((objectives.KL(), NAMED["fisher"](settings)), (1.0 - share, share))
 
 
 NAMED: dict[str, Callable[[Any], Objective]] = {
     "kl": lambda settings: objectives.KL(),
-    "fisher": _fisher,
+    "fisher": lambda settings: objectives.Fisher(settings.fisher_form, settings.sigma),
     "combined": _combined,
     "fisher_stein": lambda settings: objectives.FisherStein(),
     "exact_kl": lambda settings: objectives.ExactKL(),

@@ -27,14 +27,9 @@ FOUND, STATE = "found.pf", "state-{:012d}.pf"
 
 
 class Checkpoint:
-    """A folder of checkpoints of one fit.
+    """A folder of checkpoints of one fit, its `identity`; that of another fit is refused.
 
-    **Arguments:**
-
-    - `folder`: made if it does not exist.
-    - `identity`: what the fit is (`identity_of`); a folder of another fit is refused.
-    - `every`: seconds between two files.
-    - `writes`: whether this process writes; of many, one does.
+    A file is written `every` so many seconds, by one of many processes.
     """
 
     def __init__(
@@ -44,6 +39,7 @@ class Checkpoint:
         # As a file would give it back.
         self.identity = json.loads(json.dumps(identity))
         self.every = check_positive(every, "checkpoint_every", zero=True)
+        self.found_file = self.folder / FOUND
         self._last, self._last_step, self._lock = time.monotonic(), -1, None
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"`checkpoint` must be a folder; {folder} is a file. Choose another name.")
@@ -66,11 +62,10 @@ class Checkpoint:
         """Let others use the folder."""
         if self._lock is not None:
             self._lock.close()
-            self._lock = None
 
-    def keep_found(self, found: Found) -> None:
-        """Write down what the stages so far have found."""
-        self._try(lambda: write_found(self.found_file, self.identity, found))
+    def keep_found(self, stage: str, state: State, phases: list[dict[str, Any]]) -> None:
+        """Write down what the stages up to one have found."""
+        self._try(lambda: write_found(self.found_file, self.identity, Found(stage, state, phases)))
 
     def found(self, target: Target) -> Found | None:
         """Return what the stages before the training have found, if it was written down."""
@@ -82,10 +77,18 @@ class Checkpoint:
             self._set_aside(self.found_file, error, "annealing begins again")
             return None
 
-    @property
-    def found_file(self) -> Path:
-        """Where that is written down."""
-        return self.folder / FOUND
+    def share(self, stage: str, state: State, phases: list[dict[str, Any]]) -> State:
+        """Return the state that the chief has found, in every process."""
+        if jax.process_count() == 1:
+            return state
+        if distributed.is_chief():
+            self.keep_found(stage, state, phases)
+        distributed.hand_over("found", self.found_file)
+        if distributed.is_chief():
+            return state
+        handed = self.found(state.target)
+        assert handed is not None
+        return handed.state
 
     def keep(self, at: Position, *, tiles: int = 1, now: bool = False) -> None:
         """Write where the training stands, if it is time or `now`; the two newest files stay."""
@@ -110,14 +113,16 @@ class Checkpoint:
                 self._set_aside(path, error, "an older one is used, or training begins again")
         return None
 
-    def newest(self) -> Path:
-        """Return the newest file of where the training stands."""
-        return self._states()[0]
-
-    @property
-    def first(self) -> Path:
-        """Where a process that was handed a file puts it."""
-        return self.folder / STATE.format(0)
+    def recall(self, begin: Position, num_steps: int) -> tuple[Position, int] | None:
+        """Return where an earlier run came to; of many processes, all begin where the chief does."""
+        chief = distributed.is_chief()
+        found = self.restore(begin, num_steps) if chief else None
+        if jax.process_count() == 1:
+            return found
+        if chief:
+            self.keep(begin if found is None else found[0], now=True)
+        distributed.hand_over("state", self._states()[0] if chief else self.folder / STATE.format(0))
+        return self.restore(begin, num_steps)
 
     def _states(self) -> list[Path]:
         """Return the files, the newest first."""
@@ -162,29 +167,3 @@ def _lock(folder: Path) -> Any:
         # A file system without locks: what it cannot say it cannot say.
         pass
     return file
-
-
-def recalled_position(memory: Checkpoint, begin: Position, num_steps: int) -> tuple[Position, int] | None:
-    """Return where an earlier run came to; of many processes, all begin where the chief does."""
-    chief = distributed.is_chief()
-    found = memory.restore(begin, num_steps) if chief else None
-    if jax.process_count() == 1:
-        return found
-    if chief:
-        memory.keep(begin if found is None else found[0], now=True)
-    distributed.hand_over("state", memory.newest() if chief else memory.first)
-    return memory.restore(begin, num_steps)
-
-
-def shared_state(memory: Checkpoint | None, found: Found, state: State) -> State:
-    """Return the state that the chief has found, in every process."""
-    if jax.process_count() == 1 or memory is None:
-        return state
-    if distributed.is_chief():
-        memory.keep_found(found)
-    distributed.hand_over("found", memory.found_file)
-    if distributed.is_chief():
-        return state
-    handed = memory.found(state.target)
-    assert handed is not None
-    return handed.into(state)

@@ -7,11 +7,10 @@ only; the structure they fill is built by the code that goes on, so that a hosti
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -40,26 +39,20 @@ _KINDS = {"frame": Frame, "latent": Mixture, "network": Coupled, "draws": jax.Ar
 """The parts of a state that are written, and what each is."""
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What the stages up to one have found, and what the driver has told of them."""
 
     stage: str
     state: State
     phases: list[dict[str, Any]]
 
-    def into(self, state: State) -> State:
-        """Return a state of the same target with what was found."""
-        return self.state.replace(target=state.target)
-
 
 def write_found(path: Path, identity: Identity, found: Found) -> None:
     """Write what the stages up to one have found."""
-    state = found.state
+    state = found.state.replace(frame=found.state.coordinates)
     # As text of its own, since figures may be infinite, for which the file has no word.
     told = {"phases": found.phases, "rounds": state.rounds, "log_z": state.log_z, "good": state.good}
     about = {"kind": "found", "identity": identity, "stage": found.stage, "told": json.dumps(plain(told))}
-    state = state.replace(frame=state.coordinates)
     parts = {name: getattr(state, name) for name in _KINDS if getattr(state, name) is not None}
     files.dump(path, parts, plain(about))
 
@@ -75,8 +68,8 @@ def read_found(path: Path, identity: Identity, target: Target) -> Found:
             if not isinstance(part, _KINDS[name]) or _size(part) != target.dim:
                 raise ValueError(f"its {name} does not fit the target.")
         told = json.loads(about["told"])
-        rounds, log_z = tuple(_row(row) for row in told["rounds"]), told["log_z"]
-        log_z = None if log_z is None else float(log_z)
+        log_z = None if told["log_z"] is None else float(told["log_z"])
+        rounds = tuple(_row(row) for row in told["rounds"])
         state = State(target=target, log_z=log_z, rounds=rounds, good=told["good"] is True, **parts)
         return Found(str(about["stage"]), state, [dict(each) for each in told["phases"]])
 
@@ -90,11 +83,8 @@ def _size(part: Any) -> int:
 
 def write_state(path: Path, identity: Identity, at: Position, tiles: int) -> None:
     """Write where the training stands."""
-    tree = {"state": eqx.filter(at.state, eqx.is_array), "total": at.total}
-    about = {
-        "kind": "state", "identity": identity, "tiles": tiles, "step": at.step, "rows": list(at.rows),
-        "bad_chunks": at.bad_chunks, "bad_steps": at.bad_steps, "seconds": at.seconds,
-    }  # fmt: skip
+    about = {"kind": "state", "identity": identity, "tiles": tiles, **at._asdict()}
+    tree = {"state": eqx.filter(about.pop("state"), eqx.is_array), "total": about.pop("total")}
     write_atomically(path, pack(tree, about))
 
 
@@ -102,53 +92,39 @@ def read_state(path: Path, identity: Identity, template: Position, num_steps: in
     """Read what `write_state` wrote into the structure of `template`; return it and the tiles."""
     arrays, static = eqx.partition(template.state, eqx.is_array)
     with _one_error(path):
-        tree, about = unpack(path, {"state": arrays, "total": template.total})
-        _check(path, about, identity, "state")
-        at = Position(
-            eqx.combine(tree["state"], static), tree["total"], _count(about, "step", num_steps),
-            tuple(_row(row) for row in about["rows"]), _count(about, "bad_chunks", num_steps),
-            _count(about, "bad_steps", num_steps), _seconds(about),
-        )  # fmt: skip
-        return at, max(1, _count(about, "tiles", 2**20))
+        # Another fit may have other arrays: first of all it is told apart.
+        like = {"state": arrays, "total": template.total}
+        tree, about = unpack(path, like, lambda about: _check(path, about, identity, "state"))
+        counts = {name: about[name] for name in ("step", "bad_chunks", "bad_steps")}
+        tiles, seconds = about["tiles"], float(about["seconds"])
+        if not all(type(n) is int and 0 <= n <= num_steps for n in counts.values()):
+            raise ValueError(f"its counts of steps are not whole numbers up to {num_steps}.")
+        if type(tiles) is not int or not 0 <= tiles <= 2**20 or not 0.0 <= seconds < math.inf:
+            raise ValueError("its tiles are not a number of tiles, or its seconds are not a time.")
+        state, rows = eqx.combine(tree["state"], static), tuple(_row(row) for row in about["rows"])
+        return Position(state, tree["total"], rows=rows, seconds=seconds, **counts), max(1, tiles)
 
 
 @contextmanager
-def _one_error(path: Path) -> Iterator[None]:
+def _one_error(path: str | os.PathLike) -> Iterator[None]:
     """Whatever is wrong with a file is one and the same error."""
+    wrong = (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError)
     try:
         yield
     except (OtherRunError, BadFileError):
         raise
-    except (
-        *(KeyError, TypeError, AttributeError, ValueError, IndexError),
-        *(OverflowError, RecursionError, MemoryError),
-    ) as error:
+    except (*wrong, MemoryError) as error:
         raise BadFileError(f"{path} does not describe a checkpoint: {error}") from None
 
 
 def _check(path: Path, about: dict[str, Any], identity: Identity, kind: str) -> None:
     if about.get("kind") != kind or not isinstance(about.get("identity"), dict):
         raise BadFileError(f"{path} is not a checkpoint's {kind}.")
-    found = differences(about["identity"], identity)
-    if found:
+    if found := differences(about["identity"], identity):
         raise OtherRunError(
             f"`checkpoint`: {path.parent} holds another fit: {'; '.join(found[:8])}. Choose another folder, "
             "remove it, or ask for the same fit."
         )
-
-
-def _count(about: dict[str, Any], name: str, most: int) -> int:
-    value = about[name]
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"{name!r} must be a whole number up to {most}.")
-    return value
-
-
-def _seconds(about: dict[str, Any]) -> float:
-    value = float(about["seconds"])
-    if not 0.0 <= value < math.inf:
-        raise ValueError("its seconds are not a time.")
-    return value
 
 
 def _row(row: Any) -> dict[str, int | float]:
@@ -157,51 +133,48 @@ def _row(row: Any) -> dict[str, int | float]:
     return row
 
 
-FLOATS = ("float32", "float64")
-
-
 def pack(tree: Any, about: dict[str, Any]) -> bytes:
     """Return a file: floating-point arrays as tensors named by their place, counters and words as JSON."""
-    tensors, integers = {}, {}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
-        name, array = jax.tree_util.keystr(path), np.asarray(leaf)
-        if str(array.dtype) in FLOATS:
-            tensors[name] = np.asarray(array, order="C")
-        else:
-            integers[name] = {"dtype": str(array.dtype), "value": array.tolist()}
+    places = jax.tree_util.tree_leaves_with_path(tree)
+    arrays = {jax.tree_util.keystr(place): np.asarray(leaf, order="C") for place, leaf in places}
+    tensors = {name: array for name, array in arrays.items() if str(array.dtype) in files.DTYPES}
+    integers = {
+        name: {"dtype": str(array.dtype), "value": array.tolist()}
+        for name, array in arrays.items()
+        if name not in tensors
+    }
     body = json.dumps({**about, "integers": integers})
     words = {"format": FORMAT, "version": str(VERSION), "body": body, "sha256": digest(body, tensors)}
     return safetensors.numpy.save(tensors, metadata=words)
 
 
-def unpack(path: str | os.PathLike, template: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a tree like `template` with the file's numbers, and its words; anything amiss is an error."""
-    body, tensors = read(path)
-    about = json.loads(body)
-    if not isinstance(about, dict) or not isinstance(about.get("integers"), dict):
-        raise BadFileError(f"{path} is not a checkpoint.")
-    integers = about.pop("integers")
+def unpack(
+    path: str | os.PathLike, template: Any, check: Callable[[dict[str, Any]], None] = lambda about: None
+) -> tuple[Any, dict[str, Any]]:
+    """Return a tree like `template` with the file's numbers, and its words; anything amiss is an error.
+
+    `check` looks at the words before the numbers are believed.
+    """
     places, structure = jax.tree_util.tree_flatten_with_path(template)
-    names = [jax.tree_util.keystr(place) for place, _ in places]
-    if set(names) != tensors.keys() | integers.keys() or tensors.keys() & integers.keys():
-        raise BadFileError(f"{path} holds other arrays than this fit has.")
-    leaves = [
-        _leaf(path, name, tensors.get(name), integers.get(name), like)
-        for name, (_, like) in zip(names, places, strict=True)
-    ]
+    likes = {jax.tree_util.keystr(place): like for place, like in places}
+    with _one_error(path):
+        body, tensors = read(path)
+        about = dict(json.loads(body))
+        check(about)
+        integers = about.pop("integers")
+        if sorted(likes) != sorted([*tensors, *integers]):
+            raise ValueError("it holds other arrays than this fit has.")
+        leaves = [_leaf(name, like, tensors, integers) for name, like in likes.items()]
     return jax.tree_util.tree_unflatten(structure, leaves), about
 
 
-def _leaf(path: Any, name: str, tensor: np.ndarray | None, integer: Any, like: Any) -> jax.Array:
-    if tensor is None:
-        try:
-            tensor = np.asarray(integer["value"], dtype=np.dtype(like.dtype))
-            same = integer["dtype"] == str(like.dtype)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise BadFileError(f"{path}: {name!r} is not a counter.") from None
+def _leaf(name: str, like: Any, tensors: dict[str, np.ndarray], integers: dict[str, Any]) -> jax.Array:
+    if name in tensors:
+        value, kind = tensors[name], str(tensors[name].dtype)
     else:
-        same = tensor.dtype == like.dtype
-    if not same or tensor.shape != like.shape:
-        raise BadFileError(f"{path}: array {name!r} is of another type or shape than this fit has.")
+        value, kind = integers[name]["value"], integers[name]["dtype"]
     # A copy: the file's bytes need not stay in memory, and JAX may write to what it is given.
-    return jax.device_put(np.array(tensor))
+    array = np.array(value, like.dtype) if kind == str(like.dtype) else None
+    if array is None or array.shape != like.shape:
+        raise ValueError(f"array {name!r} is of another type or shape than this fit has.")
+    return jax.device_put(array)

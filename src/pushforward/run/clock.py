@@ -28,7 +28,7 @@ from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult, Patience, Position, Row, nothing, run, run_piece
 from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Alone, Crew, batch_mesh
+from pushforward.training.pace import Crew, batch_mesh
 
 
 class Progress(dict[str, Any]):
@@ -45,16 +45,9 @@ class Progress(dict[str, Any]):
 
 
 class Clock:
-    """Time, and what all stages of one fit share.
+    """Time, and what all stages of one fit share: its checkpoint, if any, its progress bar and callback.
 
-    **Arguments:**
-
-    - `recipe`: whose `clock` says how a budget is spent.
-    - `seconds`: the budget, from now on.
-    - `plans`: whether the budget decides how much is done; else it only cuts.
-    - `memory`: the fit's checkpoint, if it has one.
-    - `show`: whether to show a progress bar.
-    - `callback`: called with every row, a `Progress`; `True` stops the fit.
+    A budget of so many `seconds` from now decides how much is done if the clock `plans`; else it only cuts.
     """
 
     def __init__(
@@ -70,7 +63,7 @@ class Clock:
         self.started, self.seconds, self.plans = time.monotonic(), seconds, plans
         self.numbers, self.memory, self.show, self.callback = recipe.clock, memory, show, callback
         # All devices there are share the batches.
-        self.crew = (Alone if jax.process_count() == 1 else Crew)(batch_mesh())
+        self.crew = Crew(batch_mesh(), many=jax.process_count() > 1)
         self.observe: Callable[[str], None] = lambda words: None
 
     def until(self, share: float) -> float:
@@ -118,10 +111,8 @@ class Clock:
         fresh, num_steps, start = watched.init(key_steps), state.parts.num_steps, None
         tiles = state.parts.tiles
         if self.memory is not None:
-            from pushforward.run.checkpoint import recalled_position
-
             begin = Position(fresh, nothing(watched, key_steps, fresh))
-            start, tiles = recalled_position(self.memory, begin, num_steps) or (None, tiles)
+            start, tiles = self.memory.recall(begin, num_steps) or (None, tiles)
         # Training may end early; many processes might not agree on when.
         weighs = isinstance(recipe.training.main_objective, ExactKL) and jax.process_count() == 1
 
@@ -145,23 +136,13 @@ class Clock:
             )
 
         patience = Patience(self.numbers.bad_chunks, self.numbers.bad_steps, self.numbers.look_every)
-        with progress_bar(state.target.name, num_steps, show=self.show) as bar, self.crew:
+        with progress_bar(state.target.name, num_steps, show=self.show) as bar, self.crew.ears():
             result = run(
-                key_steps,
-                training.in_tiles(tiles),
-                fresh,
-                num_steps=num_steps,
-                log_every=max(1, num_steps // self.numbers.rows),
-                monitor=monitor,
-                observe=observe,
-                ends=ends,
-                deadline=self.until(self.numbers.train_until),
-                start=start,
-                keep=training.keep,
-                shrink=training.shrink,
-                crew=self.crew,
-                patience=patience,
-            )
+                key_steps, training.in_tiles(tiles), fresh,
+                num_steps=num_steps, log_every=max(1, num_steps // self.numbers.rows),
+                monitor=monitor, observe=observe, ends=ends, keep=training.keep, shrink=training.shrink,
+                deadline=self.until(self.numbers.train_until), start=start, crew=self.crew, patience=patience,
+            )  # fmt: skip
         if result.at is not None:
             training.keep(result.at, now=True)
         return training.parts, result
@@ -179,18 +160,13 @@ class _Training:
 
     def in_tiles(self, tiles: int) -> Algorithm:
         """Return the algorithm with batches cut into so many tiles, on all devices."""
-        if tiles != self.parts.tiles:
-            self.parts = dataclasses.replace(self.parts, tiles=tiles)
-        crew = self.clock.crew
-        if crew.mesh is None:
-            return alternating(self.parts)
+        self.parts, crew = dataclasses.replace(self.parts, tiles=tiles), self.clock.crew
         return alternating(dataclasses.replace(crew.place(self.parts), mesh=crew.mesh))
 
     def shrink(self) -> Algorithm | None:
         """Return the algorithm with its batches cut into twice as many tiles, if they can be."""
-        tiles, parts = 2 * self.parts.tiles, self.parts
-        most = self.clock.numbers.most_tiles
-        if tiles > most or parts.batch_size % tiles or parts.score_batch_size % tiles:
+        tiles, sizes = 2 * self.parts.tiles, (self.parts.batch_size, self.parts.score_batch_size)
+        if tiles > self.clock.numbers.most_tiles or any(size % tiles for size in sizes):
             return None
         warnings.warn(
             f"memory ran out: training goes on with each batch in {tiles} tiles, one after the other.",

@@ -28,7 +28,7 @@ class Driver:
         self.key, self.state, self.recipe, self.clock = key, state, recipe, clock
         self.phases: list[dict[str, Any]] = []
         """What ran, for how long, and what it found."""
-        self.ended = False
+        self.stopping = self.ended = False
 
     def run(self, stages: Sequence[Stage]) -> None:
         """Run all stages; an interrupt ends them with the outcome `INTERRUPTED`, if there is a sampler."""
@@ -52,8 +52,10 @@ class Driver:
 
     def _run_all(self, stages: Sequence[Stage]) -> None:
         for number, stage in enumerate(stages):
-            if stage.together and not any(before.together for before in stages[:number]):
-                self._share(stage)
+            first = stage.together and not any(before.together for before in stages[:number])
+            if first and self.clock.memory is not None and self.recipe.training.frame == "annealed":
+                # What the chief has found alone, all processes need from here on.
+                self.state = self.clock.memory.share(stage.name, self.state, self.phases)
             if not self.ended:
                 self._run(stage)
 
@@ -63,16 +65,9 @@ class Driver:
         found = memory.found(self.state.target) if memory is not None and distributed.is_chief() else None
         if found is None:
             return stages
-        self.state, self.phases = found.into(self.state), found.phases
+        self.state, self.phases = found.state, found.phases
         names = [stage.name for stage in stages]
         return stages[names.index(found.stage) + 1 :] if found.stage in names else stages
-
-    def _share(self, stage: Stage) -> None:
-        """Before the first stage of all processes, give them what the chief has found alone."""
-        if self.clock.memory is not None and self.recipe.training.frame == "annealed":
-            from pushforward.run.checkpoint import shared_state
-
-            self.state = shared_state(self.clock.memory, self._found(stage), self.state)
 
     def _run(self, stage: Stage) -> None:
         mine = stage.together or distributed.is_chief()
@@ -88,9 +83,9 @@ class Driver:
                     if stage.together or not is_exhausted(error) or not self._with_fewer_particles():
                         raise
                     self.state = began_at
-        memory, found = self.clock.memory, self.state.draws is not None
-        if memory is not None and found and not stage.together and not self.state.cut:
-            memory.keep_found(self._found(stage))
+        memory, found = self.clock.memory, self.state.draws is not None and not self.state.cut
+        if memory is not None and found and not stage.together:
+            memory.keep_found(stage.name, self.state, self.phases)
 
     def _run_once(self, stage: Stage, notes: dict[str, Any]) -> None:
         began = time.monotonic()
@@ -101,8 +96,10 @@ class Driver:
                 continue
             rounds = state.rounds[-1] if state.rounds else {}
             row = {"stage": stage.name, "seconds": now - began, **rounds}
+            # Asked to stop before there is a sampler, the fit ends with the first.
             stop = self.clock.tell(row, lambda now=state: now.sampler() if now.has_sampler else None)
-            if stop and state.has_sampler:
+            self.stopping = self.stopping or stop
+            if self.stopping and state.has_sampler:
                 self._end(Outcome.STOPPED)
                 return
             if state.has_sampler and not self.clock.another(now - began, state.next_cost):
@@ -113,11 +110,6 @@ class Driver:
             notes |= {"log_z": self.state.log_z, "rounds": list(self.state.rounds)}
         if self.state.outcome is Outcome.STOPPED:
             self.ended = True
-
-    def _found(self, stage: Stage) -> Any:
-        from pushforward.run.checkpoint_files import Found  # of no use without a checkpoint
-
-        return Found(stage.name, self.state, self.phases)
 
     def _with_fewer_particles(self) -> bool:
         """Halve the particles, if there are enough."""

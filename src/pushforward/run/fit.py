@@ -4,8 +4,8 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -23,7 +23,6 @@ from pushforward.preflight.checks import require_target
 from pushforward.recipe.methods import METHODS, Method, changes_of, for_target, method_of
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
-from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock, Progress
@@ -107,17 +106,15 @@ def fit(
     - `progress`: show a progress bar on standard error.
     - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE`; otherwise
         the outcome alone says so.
-    - `budget`: a time such as `"5m"`, or seconds, for which particles, rounds and steps are planned on this
-        machine. With `steps` or a `checkpoint` nothing is planned: the fit is the one without a budget, cut
-        when time is over, with the outcome `OUT_OF_TIME`.
+    - `budget`: a time such as `"5m"`, or seconds, for which all is planned on this machine. With `steps` or a
+        `checkpoint` the fit is the one without a budget, cut when time is over: `OUT_OF_TIME`.
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
         Stopped or killed at any moment, the same call goes on from there, to the very same sampler.
     - `callback`: called with every row: a dictionary with the `stage` and its figures, whose `sampler` is the
         sampler as it stands. `True` ends the fit with the outcome `STOPPED`.
     - `start`: the state of an earlier fit of the same target; stages whose work it holds are not run again.
 
-    Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`; where there is none yet, it is
-    raised.
+    Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`, or is raised where there is none.
     """
     check_key(key)
     # A process may fit any number of targets, one after the other.
@@ -131,33 +128,22 @@ def fit(
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
     plans = budget is not None and not told and jax.process_count() == 1
     seconds = float("inf") if budget is None else check_duration(budget, "budget")
+    show = progress and distributed.is_chief()
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
-        show = progress and distributed.is_chief()
         clock = Clock(numbers, seconds=seconds, plans=plans, memory=memory, callback=callback, show=show)
-        driver = _driven(key, target, chosen.stages, numbers, clock, start)
+        seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
+        numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
+        driver = Driver(key, start.resumed(seen) if start else State(target=seen), numbers, clock)
+        driver.run(chosen.stages)
     return _handed_back(key, target, driver, throw=throw)
-
-
-def _driven(
-    key: Key[Array, ""],
-    target: Target,
-    stages: Sequence[Stage],
-    numbers: Recipe,
-    clock: Clock,
-    start: State | None,
-) -> Driver:
-    """Run the stages; return the driver, which has the state they came to."""
-    seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
-    numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
-    driver = Driver(key, State(target=seen) if start is None else start.resumed(seen), numbers, clock)
-    driver.run(stages)
-    return driver
 
 
 def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: bool) -> Fit:
     """Return the sampler there is, and raise or warn of what went wrong."""
     state, numbers = driver.state, driver.recipe
     rows = [] if state.result is None else list(state.result.rows)
+    last = rows[-1] if rows and not state.reverted else {}
+    seen = {name: last[name] for name in ("ksd_imq_v", "inside") if np.isfinite(last.get(name, np.nan))}
     if state.parts is not None:
         numbers = numbers.replace(num_steps=state.parts.num_steps)
     about = {
@@ -168,11 +154,13 @@ def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: 
         "digest": numbers.digest(),
         "version": versions().get("pushforward"),
         "outcome": state.outcome.name,
-        "metrics": {**({} if state.reverted else _last(rows)), **state.metrics},
+        "metrics": seen | state.metrics,
         "phases": driver.phases,
         **({"why": state.why} if state.why else {}),
     }
-    sampler = state.sampler(json.dumps(_tidy(about)), target.parameters)
+    # What is not finite has no word in JSON.
+    story = json.loads(json.dumps(plain(about)), parse_constant=lambda name: None)
+    sampler = state.sampler(json.dumps(story), target.parameters)
     done = Fit(sampler, state.outcome, numbers, driver.phases, rows, state)
     if throw and state.why and not state.outcome.broken:
         warnings.warn(
@@ -202,32 +190,12 @@ def _memory(key: Key[Array, ""], target: Target, recipe: Recipe, folder: Any, ev
 
     with tempfile.TemporaryDirectory() as passing:
         here = folder if folder is not None and chief else passing
-        memory = Checkpoint(here, identity_of(key, target, recipe), every=every, writes=chief)
-        try:
+        identity = identity_of(key, target, recipe)
+        with closing(Checkpoint(here, identity, every=every, writes=chief)) as memory:
             yield memory
-        finally:
-            memory.close()
 
 
 def _usual_steps(method: Method) -> bool:
     """Whether the number of steps is the method's own."""
     known = METHODS.get(method.name)
     return known is not None and method.recipe.training.num_steps == known.recipe.training.num_steps
-
-
-def _last(rows: list[Row]) -> dict[str, float]:
-    told = ("ksd_imq_v", "inside")
-    return {name: rows[-1][name] for name in told if rows and np.isfinite(rows[-1].get(name, np.nan))}
-
-
-def _tidy(value: Any) -> Any:
-    """Return JSON values: NumPy scalars as numbers, what is not finite as `None`."""
-    if isinstance(value, dict):
-        return {str(k): _tidy(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_tidy(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return plain(value)

@@ -22,9 +22,10 @@ def identity_of(key: Key[Array, ""], target: Target, recipe: Recipe) -> Identity
     A target is known by its name, its dimension and its log density at a few points: two targets that agree
     there and differ elsewhere are not told apart.
     """
-    points = jnp.asarray(_points(target.dim))
-    values = np.asarray(_values(target, points), float)
-    found = versions()
+    # Irrational steps: no symmetry of a target maps one point to another.
+    grid = np.arange(1, 4 * target.dim + 1).reshape(4, target.dim)
+    points = np.sin(grid * math.sqrt(2.0)).astype(jnp.result_type(float))
+    values, found = np.asarray(_values(target, jnp.asarray(points)), float), versions()
     return {
         "key": [str(jax.random.key_impl(key)), *np.asarray(jax.random.key_data(key)).tolist()],
         "recipe": recipe.plain(),
@@ -41,25 +42,14 @@ def _values(target: Target, points: Float[Array, "n dim"]) -> Float[Array, " n"]
     return jax.vmap(target.log_density)(points)
 
 
-def _points(dim: int) -> np.ndarray:
-    # Irrational steps: no symmetry of a target maps one point to another.
-    grid = np.arange(1, 4 * dim + 1).reshape(4, dim)
-    return np.sin(grid * math.sqrt(2.0)).astype(jnp.result_type(float))
-
-
 def differences(there: Any, here: Any, name: str = "") -> list[str]:
     """Return how two identities differ, one line each."""
     if isinstance(there, dict) and isinstance(here, dict):
-        names = [*here, *(other for other in there if other not in here)]
-        return [
-            line
-            for inner in names
-            for line in differences(
-                there.get(inner, "missing"),
-                here.get(inner, "missing"),
-                f"{name}.{inner}" if name else str(inner),
-            )
-        ]
+        found = []
+        for inner in here | there:
+            path = f"{name}.{inner}" if name else str(inner)
+            found += differences(there.get(inner, "missing"), here.get(inner, "missing"), path)
+        return found
     if name == "log_density":
         return [] if _close(there, here) else ["the log density has other values at trial points"]
     same = type(there) is type(here) and there == here

@@ -12,16 +12,10 @@ from pushforward.training.loop import Row
 _SHOWN = {"ksd_imq_v": "KSD", "objective": "loss", "skipped": "skipped", "score_loss": "score"}
 """What is told of a row, the most important first: where a terminal is narrow, the last are left out."""
 
-WIDE = 100
-"""Characters of a line from which on the bar is long."""
-
 
 def _words(row: Row, room: int) -> str:
-    parts = [
-        f"{label} {row[name]:.3g}"
-        for name, label in _SHOWN.items()
-        if name in row and (name != "skipped" or row[name] > 0)
-    ]
+    told = [name for name in _SHOWN if name in row and (name != "skipped" or row[name] > 0)]
+    parts = [f"{_SHOWN[name]} {row[name]:.3g}" for name in told]
     parts.insert(2, f"{row['step'] / max(row['seconds'], 1e-9):,.0f} steps/s")
     while len("  ".join(parts)) > room:
         parts.pop()
@@ -40,16 +34,12 @@ def progress_bar(
         yield lambda row: None
         return
     console, description = console or Console(stderr=True), description[:24]
-    width = 24 if console.width >= WIDE else 10
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=width),
-        MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        TextColumn("{task.fields[words]}"),
-    )
+    width = 24 if console.width >= 100 else 10
+    whole = Column(no_wrap=True)
+    count, time = MofNCompleteColumn(table_column=whole), TimeRemainingColumn(table_column=whole)
+    name, words = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[words]}")
     # Beside the words: the name, the bar, "150/2000", "0:01:43", and a space after each.
     room = console.width - len(description) - width - 2 * len(str(num_steps)) - len("/0:00:00") - 5
-    with Progress(*columns, console=console, transient=False) as bar:
+    with Progress(name, BarColumn(width), count, time, words, console=console) as bar:
         task = bar.add_task(description, total=num_steps, words="compiling")
         yield lambda row: bar.update(task, completed=row["step"], words=_words(row, room))

@@ -1,6 +1,6 @@
 """The paper's Algorithm 1: fit the score of the sampler's own draws, then move the sampler; repeat."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -15,6 +15,9 @@ from pushforward.latents import Latent
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
 from pushforward.training.pace import in_tiles, over_devices
+
+Held: TypeAlias = tuple[Any, optax.OptState, Any]
+"""What a step moves: a module, its optimiser's state, and its average."""
 
 
 class State(NamedTuple):
@@ -61,11 +64,7 @@ def alternating(parts: Parts) -> Algorithm:
 
     A step whose gradients are not finite changes nothing and is reported as `skipped`.
     """
-    return Algorithm(
-        init=eqx.Partial(_init, parts),
-        step=eqx.Partial(_step, parts),
-        sample=eqx.Partial(_sample, parts),
-    )
+    return Algorithm(eqx.Partial(_init, parts), eqx.Partial(_step, parts), eqx.Partial(_sample, parts))
 
 
 def averaged(parts: Parts, state: State) -> Any:
@@ -74,14 +73,15 @@ def averaged(parts: Parts, state: State) -> Any:
         return state.network
     correction = 1.0 - parts.ema ** jnp.maximum(state.step, 1)
     arrays, static = eqx.partition(state.network, eqx.is_inexact_array)
-    mean = jax.tree.map(lambda a: a / correction, state.average)
-    # Before the first step there is nothing to average.
-    mean = jax.tree.map(lambda m, now: jnp.where(state.step > 0, m, now), mean, arrays)
-    return eqx.combine(mean, static)
+
+    def mean(average, now):
+        # Before the first step there is nothing to average.
+        return jnp.where(state.step > 0, average / correction, now)
+
+    return eqx.combine(jax.tree.map(mean, state.average, arrays), static)
 
 
 def _init(parts: Parts, key: Key[Array, ""]) -> State:
-    del key
     arrays = eqx.filter(parts.network, eqx.is_inexact_array)
     score_arrays = eqx.filter(parts.score_net, eqx.is_inexact_array)
     return State(
@@ -96,20 +96,20 @@ def _init(parts: Parts, key: Key[Array, ""]) -> State:
 
 
 def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[str, Any]]:
-    key_score, key_latent, key_objective = jax.random.split(key, 3)
+    key_score, *keys = jax.random.split(key, 3)
     progress = state.step / parts.num_steps
     target = parts.target
     if parts.tempering is not None:
         from pushforward.targets import Gaussian, Tempered
 
         # In the frame, the easy end of the path is a standard normal.
-        target = Tempered(
-            target, parts.tempering(progress), Gaussian(np.zeros(target.dim), np.eye(target.dim))
-        )
+        easy = Gaussian(np.zeros(target.dim), np.eye(target.dim))
+        target = Tempered(target, parts.tempering(progress), easy)
 
     # What looks at the target must see the one that the objective sees.
     matching = parts.matching.at(target) if hasattr(parts.matching, "at") else parts.matching
-    score_net, score_average, score_opt, score_loss, score_ok = _fit_score(parts, matching, key_score, state)
+    held, score_ok, info = _fit_score(parts, matching, key_score, state)
+    score_net, score_opt, score_average = held
 
     def gradient(z, key):
         if hasattr(matching, "fit"):
@@ -117,76 +117,62 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
         else:
             # Averaged over its recent steps: the noise of the score net is what limits the sampler.
             score = eqx.combine(score_average, score_net)
+        view = View(target=target, score=score, latent=parts.latent, progress=progress)
+        return eqx.filter_value_and_grad(lambda g: parts.objective.surrogate(key, g, z, view))(state.network)
 
-        @eqx.filter_value_and_grad
-        def loss(network):
-            view = View(target=target, score=score, latent=parts.latent, progress=progress)
-            return parts.objective.surrogate(key, network, z, view)
-
-        return loss(state.network)
-
-    z = over_devices(parts.latent.sample(key_latent, parts.batch_size), parts.mesh)
-    value, grads = in_tiles(gradient, z, key_objective, parts.tiles)
-    # A target can be not a number and yet flat: then the gradients look well and the value tells.
-    network, opt, ok = _update(parts.optimiser, state.network, grads, state.opt, jnp.isfinite(value))
-    arrays = eqx.filter(network, eqx.is_inexact_array)
-    average = jax.tree.map(lambda a, now: parts.ema * a + (1.0 - parts.ema) * now, state.average, arrays)
-    new = State(network, score_net, score_average, opt, score_opt, average, state.step + 1)
-    info = {
+    held = (state.network, state.opt, state.average)
+    moved = _move(parts, parts.optimiser, parts.ema, parts.batch_size, held, gradient, keys)
+    (network, opt, average), value, grads, ok = moved
+    info |= {
         "objective": value,
         "gradient_norm": optax.tree.norm(grads),
         "skipped": 1.0 - (ok & score_ok).astype(float),
     }
-    return new, info if score_loss is None else info | {"score_loss": score_loss}
+    return State(network, score_net, score_average, opt, score_opt, average, state.step + 1), info
 
 
 def _fit_score(
     parts: Parts, matching: Any, key: Key[Array, ""], state: State
-) -> tuple[Any, Any, optax.OptState, Float[Array, ""] | None, Bool[Array, ""]]:
+) -> tuple[Held, Bool[Array, ""], dict[str, Any]]:
     """Take the score steps, each on fresh draws of the frozen sampler."""
     if parts.score_net is None or parts.score_steps == 0:
-        return state.score_net, state.score_average, state.score_opt, None, jnp.ones((), bool)
+        return (state.score_net, state.score_opt, state.score_average), jnp.ones((), bool), {}
     arrays, static = eqx.partition(state.score_net, eqx.is_inexact_array)
 
-    def body(carry, key_one):
-        score_arrays, average, opt = carry
-        key_latent, key_loss = jax.random.split(key_one)
-
+    def body(held, key_one):
         def gradient(z, key):
-            x = push(state.network, z)
+            x = jax.lax.stop_gradient(push(state.network, z))
+            score_net = eqx.combine(held[0], static)
+            return eqx.filter_value_and_grad(lambda score: matching.loss(score, x, key))(score_net)
 
-            @eqx.filter_value_and_grad
-            def loss(score_net):
-                return matching.loss(score_net, jax.lax.stop_gradient(x), key)
+        decay, size, keys = parts.score_ema, parts.score_batch_size, jax.random.split(key_one)
+        held, value, _, ok = _move(parts, parts.score_optimiser, decay, size, held, gradient, keys)
+        return held, (value, ok)
 
-            return loss(eqx.combine(score_arrays, static))
-
-        z = over_devices(parts.latent.sample(key_latent, parts.score_batch_size), parts.mesh)
-        value, grads = in_tiles(gradient, z, key_loss, parts.tiles)
-        score_arrays, opt, ok = _update(parts.score_optimiser, score_arrays, grads, opt, jnp.isfinite(value))
-        average = jax.tree.map(
-            lambda a, now: parts.score_ema * a + (1.0 - parts.score_ema) * now, average, score_arrays
-        )
-        return (score_arrays, average, opt), (value, ok)
-
+    start = (arrays, state.score_opt, state.score_average)
     keys = jax.random.split(key, parts.score_steps)
-    start = (arrays, state.score_average, state.score_opt)
-    (arrays, average, opt), (values, oks) = jax.lax.scan(body, start, keys)
-    return eqx.combine(arrays, static), average, opt, values[-1], jnp.all(oks)
+    (arrays, opt, average), (values, oks) = jax.lax.scan(body, start, keys)
+    return (eqx.combine(arrays, static), opt, average), jnp.all(oks), {"score_loss": values[-1]}
 
 
-def _update(
-    optimiser: optax.GradientTransformation, module: Any, grads: Any, opt: optax.OptState, ok: Bool[Array, ""]
-) -> tuple[Any, optax.OptState, Bool[Array, ""]]:
-    """Apply an optimiser step, or nothing at all where it is not `ok` or any gradient is not finite."""
-    ok &= jnp.all(jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(grads)]))
+def _move(
+    parts: Parts, optimiser: Any, decay: float, batch_size: int, held: Held, gradient: Any, keys: Any
+) -> tuple[Held, Float[Array, ""], Any, Bool[Array, ""]]:
+    """Take an optimiser step on a fresh batch, or none at all where anything is not finite."""
+    (module, opt, average), (key_latent, key_loss) = held, keys
+    z = over_devices(parts.latent.sample(key_latent, batch_size), parts.mesh)
+    value, grads = in_tiles(gradient, z, key_loss, parts.tiles)
+    # A target can be not a number and yet flat: then the gradients look well and the value tells.
+    ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(each)) for each in jax.tree.leaves((value, grads))]))
     updates, new_opt = optimiser.update(grads, opt, eqx.filter(module, eqx.is_inexact_array))
-    new = eqx.apply_updates(module, updates)
 
-    def keep(a, b):
-        return jnp.where(ok, a, b) if eqx.is_array(a) else a
+    def keep(new, old):
+        return jnp.where(ok, new, old) if eqx.is_array(new) else new
 
-    return jax.tree.map(keep, new, module), jax.tree.map(keep, new_opt, opt), ok
+    module, opt = jax.tree.map(keep, (eqx.apply_updates(module, updates), new_opt), (module, opt))
+    arrays = eqx.filter(module, eqx.is_inexact_array)
+    average = jax.tree.map(lambda a, now: decay * a + (1.0 - decay) * now, average, arrays)
+    return (module, opt, average), value, grads, ok
 
 
 def _sample(parts: Parts, key: Key[Array, ""], state: State, num_samples: int) -> Float[Array, "n dim"]:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Int, Key
 from pushforward.base import Algorithm
 from pushforward.failures import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Alone, Pace
+from pushforward.training.pace import Crew, next_stride
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
@@ -60,40 +60,21 @@ class LoopResult(NamedTuple):
 
 @eqx.filter_jit
 def run_chunk(
-    algorithm: Algorithm,
-    key: Key[Array, ""],
-    state: Any,
-    first: Int[Array, ""],
-    num_steps: Int[Array, ""] | int,
+    algorithm: Algorithm, key: Key[Array, ""], state: Any, first: Int[Array, ""], num_steps: Any
 ) -> tuple[Any, dict[str, Array]]:
     """Take `num_steps` steps; step `i` uses `fold_in(key, i)`, so a run can be cut and joined anywhere.
 
     The number of steps is an argument of the compiled program, so that a shorter last chunk costs nothing.
     """
-    state, total = _steps(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
+    state, total = run_piece(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
     return state, jax.tree.map(lambda v: v / num_steps, total)
 
 
 @eqx.filter_jit
 def run_piece(
-    algorithm: Algorithm,
-    key: Key[Array, ""],
-    state: Any,
-    total: dict[str, Any],
-    first: Int[Array, ""],
-    num_steps: Int[Array, ""],
+    algorithm: Algorithm, key: Key[Array, ""], state: Any, total: dict[str, Any], first: Any, num_steps: Any
 ) -> tuple[Any, dict[str, Array]]:
     """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same."""
-    return _steps(algorithm, key, state, total, first, num_steps)
-
-
-def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
-    """Return the sums over no steps at all."""
-    shapes = eqx.filter_eval_shape(lambda k, s: algorithm.step(k, s)[1], key, state)
-    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
-
-
-def _steps(algorithm: Algorithm, key: Any, state: Any, total: Any, first: Any, num_steps: Any) -> Any:
     # Only arrays can be carried through a loop; what is static in the state does not change.
     arrays, static = eqx.partition(state, eqx.is_array)
 
@@ -103,6 +84,12 @@ def _steps(algorithm: Algorithm, key: Any, state: Any, total: Any, first: Any, n
 
     arrays, total = jax.lax.fori_loop(first, first + num_steps, body, (arrays, total))
     return eqx.combine(arrays, static), total
+
+
+def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
+    """Return the sums over no steps at all."""
+    shapes = eqx.filter_eval_shape(lambda k, s: algorithm.step(k, s)[1], key, state)
+    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
 
 
 def run(
@@ -119,7 +106,7 @@ def run(
     start: Position | None = None,
     keep: Callable[[Position], None] = lambda position: None,
     shrink: Callable[[], Algorithm | None] = lambda: None,
-    crew: Alone | None = None,
+    crew: Crew | None = None,
     patience: Patience = Patience(),  # noqa: B008 - a NamedTuple does not change
 ) -> LoopResult:
     """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
@@ -133,15 +120,13 @@ def run(
     - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
     - `keep`: called every few seconds with where the run stands; checkpoints live here.
     - `shrink`: returns the same algorithm in need of less memory, or `None`; asked when memory ran out.
-    - `crew`: agrees with other processes on when to stop and look, where there are any.
-    - `patience`: how long steps may be skipped.
 
     A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
     error hands back the state before it.
     """
     start = start or Position(state, nothing(algorithm, key, state))
-    going = _Run(key, algorithm, start, num_steps, log_every, monitor, crew or Alone(), patience)
-    if start.rows and (ended := going.ended(ends)):
+    going = _Run(key, algorithm, start, num_steps, log_every, monitor, ends, crew or Crew(), patience)
+    if start.rows and (ended := going.ended()):
         return ended
     try:
         while going.at.step < num_steps:
@@ -158,8 +143,8 @@ def run(
                 return going.result(stop)
             if going.at.step == going.end:
                 if observe(going.at.rows[-1]) is True and going.at.step < num_steps:
-                    return going.ended(ends) or going.result(Outcome.STOPPED)
-                if ended := going.ended(ends):
+                    return going.ended() or going.result(Outcome.STOPPED)
+                if ended := going.ended():
                     return ended
             keep(going.at)
     except KeyboardInterrupt:
@@ -171,21 +156,14 @@ class _Run:
     """A run in progress: where it stands, and the program that takes it on."""
 
     def __init__(
-        self,
-        key: Key[Array, ""],
-        algorithm: Algorithm,
-        at: Position,
-        num_steps: int,
-        log_every: int,
-        monitor: Callable[[Any], Row],
-        crew: Alone,
-        patience: Patience,
-    ):
+        self, key: Any, algorithm: Algorithm, at: Position, num_steps: int, log_every: int,
+        monitor: Callable[[Any], Row], ends: Callable[[Row], Outcome | None], crew: Crew, patience: Patience,
+    ):  # fmt: skip
         self.key, self.algorithm, self.program = crew.place(key), algorithm, None
         self.at = at._replace(state=crew.place(at.state), total=crew.place(at.total))
-        self.num_steps, self.log_every, self.end = num_steps, log_every, 0
-        self.monitor, self.crew, self.patience = monitor, crew, patience
-        self.pace, self.newest = Pace(patience.look_every), self.at.state
+        self.num_steps, self.log_every, self.end, self.stride = num_steps, log_every, 0, 1
+        self.monitor, self.ends, self.crew, self.patience = monitor, ends, crew, patience
+        self.newest = self.at.state
         self.began, self.early = time.monotonic() - at.seconds, len(at.rows) + 1
 
     def take_piece(self, deadline: float) -> Outcome | None:
@@ -197,51 +175,47 @@ class _Run:
             self.program = crew.prepare(run_piece, self.algorithm, self.key, at.state, at.total, *first)
         # Until the first row is made, one of many processes may still compile what looks at it.
         patient, late = len(at.rows) <= self.early, time.monotonic() >= deadline
-        piece, stop = crew.agree(self.pace.steps(self.end - at.step), stop=late, patient=patient)
+        piece, stop = crew.agree(min(self.stride, self.end - at.step), stop=late, patient=patient)
         if stop is not None:
             return stop
-        with self.pace:
-            numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
-            new, total = self.program(self.algorithm, self.key, at.state, at.total, *numbers)
-            jax.block_until_ready(total)
+        began = time.monotonic()
+        numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
+        new, total = self.program(self.algorithm, self.key, at.state, at.total, *numbers)
+        jax.block_until_ready(total)
+        self.stride = next_stride(self.stride, piece, time.monotonic() - began, self.patience.look_every)
         # Good already, even if looking at it fails; where to go on from is before it then.
         self.newest = new
         moved = at._replace(state=new, total=total, step=at.step + piece)
         if moved.step == self.end:
-            chunk = self.end - at.step // self.log_every * self.log_every
-            moved = _with_row(moved, chunk, self.began, lambda state: self.monitor(crew.back(state)))
-            moved = moved._replace(total=crew.place(moved.total))
+            moved = self.with_row(moved, self.end - at.step // self.log_every * self.log_every)
         self.at = moved._replace(seconds=time.monotonic() - self.began)
         return None
 
-    def ended(self, ends: Callable[[Row], Outcome | None]) -> LoopResult | None:
+    def with_row(self, at: Position, chunk: int) -> Position:
+        """Close a chunk: the means of its steps and what the monitor sees become a row."""
+        total = {name: np.asarray(v) for name, v in jax.device_get(at.total).items()}
+        values = {name: float(v / v.dtype.type(chunk)) for name, v in total.items()}
+        row = {"step": at.step, "seconds": time.monotonic() - self.began, **values}
+        row |= self.monitor(self.crew.back(at.state))
+        bad = not values.get("skipped", 0.0) <= 0.5
+        return at._replace(
+            total=self.crew.place({name: jax.device_put(np.zeros_like(v)) for name, v in total.items()}),
+            rows=(*at.rows, row),
+            bad_chunks=at.bad_chunks + 1 if bad else 0,
+            bad_steps=at.bad_steps + chunk if bad else 0,
+        )
+
+    def ended(self) -> LoopResult | None:
         """Return how the run ends by its last row, if it does."""
-        if _hopeless(self.at, self.num_steps, self.patience):
+        at, last = self.at, self.at.step == self.num_steps
+        # A run whose last steps were all skipped has not ended well, however short it is.
+        skipped = at.bad_chunks >= self.patience.chunks and (at.bad_steps >= self.patience.steps or last)
+        if skipped or not np.isfinite(at.rows[-1].get("skipped", 0.0)):
             return self.result(Outcome.DIVERGED)
-        early = None if self.at.step == self.num_steps else ends(self.at.rows[-1])
+        early = None if last else self.ends(at.rows[-1])
         return None if early is None else self.result(early)
 
     def result(self, outcome: Outcome, why: str = "") -> LoopResult:
         """Return where the run came out."""
         here = self.at._replace(state=self.crew.back(self.at.state), total=self.crew.back(self.at.total))
         return LoopResult(self.crew.back(self.newest), list(here.rows), outcome, why, here)
-
-
-def _with_row(at: Position, chunk: int, began: float, monitor: Callable[[Any], Row]) -> Position:
-    """Close a chunk: the means of its steps and what the monitor sees become a row."""
-    total = {name: np.asarray(v) for name, v in jax.device_get(at.total).items()}
-    values = {name: float(v / v.dtype.type(chunk)) for name, v in total.items()}
-    row = {"step": at.step, "seconds": time.monotonic() - began, **values, **monitor(at.state)}
-    bad = not values.get("skipped", 0.0) <= 0.5
-    return at._replace(
-        total={name: jax.device_put(np.zeros_like(v)) for name, v in total.items()},
-        rows=(*at.rows, row),
-        bad_chunks=at.bad_chunks + 1 if bad else 0,
-        bad_steps=at.bad_steps + chunk if bad else 0,
-    )
-
-
-def _hopeless(at: Position, num_steps: int, patience: Patience) -> bool:
-    # A run whose last steps were all skipped has not ended well, however short it is.
-    enough = at.bad_steps >= patience.steps or at.step == num_steps
-    return (at.bad_chunks >= patience.chunks and enough) or not np.isfinite(at.rows[-1].get("skipped", 0.0))

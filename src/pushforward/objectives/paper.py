@@ -1,17 +1,32 @@
-"""Fisher training: the gradient of the Fisher divergence, by traces or by projection."""
+"""The paper's objectives, which read a fitted score or critic: KL, Fisher and Fisher-Stein."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.base import Score
 from pushforward.checks import check_choice, check_positive
 from pushforward.divergence import value_and_divergence
-from pushforward.objectives.base import Network, Objective, View, Wants, push
+from pushforward.objectives.base import Latents, Network, Objective, OneKey, Scalar, View, Wants, push
 
 
-def _hyvarinen(score: Score, x: Float[Array, " dim"]) -> Float[Array, ""]:
+class KL(Objective):
+    """`E[ x . stopgrad( s_p(x) - s_q(x) ) ]`, `x = g(z)`: the paper's eq. `igm_kl2`.
+
+    The score-function term of the gradient has mean zero and is dropped.
+    """
+
+    wants = Wants(one_derivative=True)
+
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
+        """Return the surrogate; only its gradient has a meaning."""
+        x = push(network, z)
+        pull = jax.vmap(lambda point: view.score(point) - view.target.score(point))(x)
+        return jnp.mean(jnp.sum(x * jax.lax.stop_gradient(pull), axis=-1))
+
+
+def _hyvarinen(score: Score, x: Float[Array, " dim"]) -> Scalar:
     """Return `H_s(x) = |s(x)|^2 / 2 + div s(x)`."""
     value, divergence = value_and_divergence(score, x)
     return 0.5 * value @ value + divergence
@@ -42,16 +57,12 @@ class Fisher(Objective):
         """The trace form differentiates the score."""
         return Wants(smooth=self.form == "trace")
 
-    def surrogate(
-        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
-    ) -> Float[Array, ""]:
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the surrogate; its gradient is that of the Fisher divergence where the score is exact."""
         x = push(network, z)
         if self.form == "trace":
-            gap = jax.vmap(
-                lambda point: _hyvarinen(view.target.score, point) - _hyvarinen(view.score, point)
-            )(x)
-            return jnp.mean(gap)
+            s_q, s_p = view.target.score, view.score
+            return jnp.mean(jax.vmap(lambda point: _hyvarinen(s_q, point) - _hyvarinen(s_p, point))(x))
         noise = jax.random.normal(key, x.shape, dtype=x.dtype)
         y = x + self.sigma * noise
         s_q, s_p = jax.vmap(view.target.score)(y), jax.vmap(view.score)(y)
@@ -74,11 +85,8 @@ class FisherStein(Objective):
     def __check_init__(self):
         check_positive(self.weight, "weight")
 
-    def surrogate(
-        self, key: Key[Array, ""], network: Network, z: Float[Array, "n latent"], view: View
-    ) -> Float[Array, ""]:
+    def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the Fisher-Stein value of the frozen critic."""
-        del key
 
         def one(point):
             value, divergence = value_and_divergence(view.score, point)
