@@ -22,7 +22,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from pushforward.checks import check_count
-from pushforward.failures import came_from_running
+from pushforward.programs import came_from_running
 
 HEARTBEAT = 30
 """Seconds without a sign of life after which a process counts as lost, and the others end."""

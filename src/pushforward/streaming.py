@@ -16,9 +16,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Key
 
-from pushforward.failures import is_exhausted
 from pushforward.frame import Frame
 from pushforward.latents import Latent
+from pushforward.programs import is_exhausted
 
 GROUP = 1024
 """Draw `i` is row `i % GROUP` of the latents made with `fold_in(key, i // GROUP)`, whatever `n` is."""
