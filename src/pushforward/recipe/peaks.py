@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.one_by_one import OneByOne
+from pushforward.operations import OneByOne
 from pushforward.probing import evaluate
 from pushforward.recipe.table import Search
 

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.effort import DENSE, operations
+from pushforward.operations import DENSE, operations
 from pushforward.recipe.peaks import (
     Peaks,
     climb_from,

@@ -10,7 +10,7 @@ from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
 from pushforward.mcmc.annealed import anneal
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.recipe.peaks import Peaks, climb_from
 from pushforward.recipe.search import climb, find_peaks
 from pushforward.recipe.table import Annealing, Dimensions, Search

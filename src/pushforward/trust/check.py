@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 from pushforward.base import Target, aligned
 from pushforward.checks import check_key
 from pushforward.draws import Draws
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, every, look
