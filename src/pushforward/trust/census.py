@@ -33,14 +33,7 @@ class Census:
 
     @staticmethod
     def take(key: Key[Array, ""], target: Target, settings: CheckSettings | None = None) -> "Census":
-        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find.
-
-        **Arguments:**
-
-        - `key`: a typed key.
-        - `target`: the density.
-        - `settings`: particles and repeats.
-        """
+        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find."""
         check_key(key)
         key_scout, key_weigh = jax.random.split(key)
         seen = one_by_one(target)
@@ -56,10 +49,10 @@ class Census:
         ends = climb_from(self.target, jax.device_put(starts), steps, LIMITS.climb_steps, Search())[:2]
         x, value = (np.asarray(each, np.float64) for each in ends)
         strangers = unlinked(self.target, self.basins.peaks, x, value)
-        if not strangers.any():
-            return self
-        again = np.resize(x[strangers], x.shape).astype(draws.dtype)
-        found = climb(self.target, jax.device_put(again), steps, LIMITS.climb_steps, Search(), Dimensions())
+        found = None
+        if strangers.any():
+            again = jax.device_put(np.resize(x[strangers], x.shape).astype(draws.dtype))
+            found = climb(self.target, again, steps, LIMITS.climb_steps, Search(), Dimensions())
         if found is None:
             return self
         return _weigh(key, self.target, join(self.basins.peaks, found), settings)

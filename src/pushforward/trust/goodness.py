@@ -33,14 +33,14 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
         np.asarray(a, np.float64) for a in _statistics(key_signs, u, score, widths, settings.num_bootstraps)
     )
     largest = largest_of(found, copies)
-    best = int(np.argmax(largest.ratios))
+    best = largest.worst
     # A V-statistic of m exact draws would have this expectation: its diagonal over m.
     like = float(diagonal[best] / max(found[best], 1e-300))
     words = "over a million" if like > 1e6 else f"{like:,.0f}"
     return Line(
         name="ksd",
         title="KSD goodness of fit",
-        statistic=largest.value,
+        statistic=float(largest.each[best]),
         measure=f"largest of {len(scales)} standardised U-statistics",
         null=f"wild bootstrap, {settings.num_bootstraps:,} copies, {len(rows):,} draws",
         p_value=largest.p_value,
@@ -50,7 +50,7 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
         details={
             "bandwidths": scales.tolist(),
             "ksd_u": found.tolist(),
-            "standardised": largest.ratios.tolist(),
+            "standardised": largest.each.tolist(),
             "noise_of_draws": like,
         },
     )
