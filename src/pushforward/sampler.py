@@ -103,7 +103,7 @@ class Sampler(eqx.Module):
     def __call__(self, z: Float[Array, " latent"]) -> Float[Array, " dim"]:
         """Map one latent to one draw."""
         _check_point(z, "z", "one latent", self.latent.dim, "sampler")
-        return self.frame(self.network(z))
+        return self.frame(self.network(jnp.asarray(z, float)))
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the normalised log density of the draws' own law at one point, exactly.
@@ -221,7 +221,7 @@ def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int,
 
 
 def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> None:
-    shape = jnp.shape(x)
+    shape = np.shape(x)
     if shape != (dim,):
         hint = f" Write `jax.vmap({function})({argument})`." if shape[1:] == (dim,) else ""
         raise ValueError(f"`{argument}` must be {what} of shape ({dim},); got shape {shape}.{hint}")
