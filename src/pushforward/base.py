@@ -68,8 +68,8 @@ class Target(eqx.Module):
 
         - `fn`: maps one point to the log density up to a constant, in JAX's operations. Data it needs are
             best bound with `equinox.Partial`, which keeps them out of the compiled program.
-        - `dim`: the number of coordinates, of a function of a vector.
-        - `example`: otherwise, a pytree of arrays or numbers of the right shapes; its values do not matter.
+        - `dim`, `example`: the number of coordinates of a vector, or a pytree of arrays or numbers of the
+            right shapes, whose values do not matter.
         - `constraints`: for the names of `example` that have one: `"positive"`, `"unit_interval"`,
             `("greater_than", a)`, `("less_than", b)`, `("interval", a, b)`, `"simplex"`, `"ordered"`,
             `"positive_ordered"`, `"corr_cholesky"`, `"corr_matrix"`, `"lower_cholesky"`,
@@ -124,14 +124,23 @@ class NamedTarget(Target):
 
     fn: Callable[[Any], Any]
     record: Parameters = eqx.field(static=True)
+    derive: Callable[[Any], dict[str, Any]] | None
+    structure: Any = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    derive: Callable[[Any], dict[str, Any]] | None = None
-    structure: Any = eqx.field(static=True, default=None)
 
-    @property
-    def dim(self) -> int:
-        """Free coordinates."""
-        return self.record.dim
+    def __init__(
+        self,
+        fn: Callable[[Any], Any],
+        record: Parameters,
+        name: str,
+        *,
+        derive: Callable[[Any], dict[str, Any]] | None = None,
+        structure: Any = None,
+    ):
+        """Join a density of values and the record of what they are."""
+        self.fn, self.record, self.name = fn, record, name
+        self.derive, self.structure, self.dim = derive, structure, record.dim
 
     @property
     def parameters(self) -> Parameters:

@@ -118,8 +118,9 @@ def law(description: Mapping[str, Any]) -> Law:
     fields = dict(description)
     build = LAWS[check_choice(fields.pop("law", None), "law", LAWS)]
     try:
-        return build(
-            **{k: np.asarray(v, np.float64) if isinstance(v, list) else v for k, v in fields.items()}
-        )
+        lists: dict[str, Any] = {
+            k: np.asarray(v, np.float64) for k, v in fields.items() if isinstance(v, list)
+        }
+        return build(**fields | lists)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"`description` does not describe a law of latents: {error}") from None

@@ -48,7 +48,8 @@ class Sampler:
         if parameters is not None and parameters.dim != frame.dim:
             raise ValueError(f"parameters ({parameters.dim}) and frame ({frame.dim}) must fit.")
         self.dtype = np.dtype(frame.centre.dtype)
-        self.latent, self.network, self.frame = (part.cast(self.dtype) for part in (latent, network, frame))
+        self.latent: Law = latent.cast(self.dtype)
+        self.network, self.frame = network.cast(self.dtype), frame.cast(self.dtype)
         self.about, self.parameters = {} if about is None else about, parameters
         self.latent_dim, self.dim = latent.dim, frame.dim
 
