@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
-from scipy.sparse.csgraph import connected_components
 
 from pushforward.base import Target
 from pushforward.frame import Frame
@@ -54,12 +53,13 @@ def find_basins(target: Target, peaks: Peaks) -> Basins:
     """Join the peaks between which the density does not dip, and build the law over them."""
     k = len(peaks.points)
     first, second = np.triu_indices(k, 1)
-    linked = np.zeros((k, k), bool)
+    linked = np.eye(k, dtype=bool)
     lowest = _between(target, peaks.points[first], peaks.points[second])
     joined = lowest >= np.minimum(peaks.log_densities[first], peaks.log_densities[second]) - LIMITS.valley
-    linked[first[joined], second[joined]] = True
-    # Numbered in the order of their first peaks.
-    group = connected_components(linked, directed=False)[1]
+    linked[first[joined], second[joined]] = linked[second[joined], first[joined]] = True
+    # Every peak that can be reached, and basins numbered in the order of their first peaks.
+    reached = np.linalg.matrix_power(linked, k)
+    group = np.unique(np.argmax(reached, axis=1), return_inverse=True)[1]
     # The first peak of every basin, then others, up to the limit: more cost more than they cover.
     heads = np.unique(group, return_index=True)[1]
     limit = max(MAX_MODES if target.dim <= LIMITS.low_dim else LIMITS.few_peaks, len(heads))

@@ -5,9 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.spatial.distance import pdist
 
-from pushforward.kernels import IMQ
+from pushforward.kernels import IMQ, squared_distances
 from pushforward.trust.coordinates import View
 from pushforward.trust.line import Line
 from pushforward.trust.nulls import largest_of
@@ -65,7 +64,9 @@ def bandwidths(u: Float[np.ndarray, "m dim"], score: Float[np.ndarray, "m dim"])
 
 def typical_distance(x: Float[np.ndarray, "m dim"]) -> float:
     """Return the median distance of two draws."""
-    return float(np.median(pdist(x[: LIMITS.distance_draws])))
+    some = jax.device_put(x[: LIMITS.distance_draws])
+    pairs = np.triu_indices(len(some), 1)
+    return float(np.sqrt(np.median(np.asarray(squared_distances(some, some))[pairs])))
 
 
 @eqx.filter_jit
