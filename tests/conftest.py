@@ -14,7 +14,7 @@ os.environ["XLA_FLAGS"] = " ".join(
 import jax
 import pytest
 
-from pushforward._cache import let_programs_go
+from pushforward.programs import let_programs_go
 
 QUICK = ("cli", "docs", "draws", "ebm", "export", "models", "noise", "payback", "runtime", "survive", "trust")
 """Folders whose tests are mostly compilation: unoptimised programs cost half as much. Elsewhere a module says so

@@ -1,16 +1,19 @@
-"""Arrays from strangers: `.npy` and `.npz` read so that nothing is executed and no size is believed.
+"""Arrays and text from strangers, read so that nothing is executed and no size is believed.
 
 NumPy's own reader allocates what a header claims before it has seen a byte of it, and unpacks an archive
 however large it becomes. Here the claims are held against the file first.
 """
 
 import ast
+import contextlib
+import itertools
 import math
 import os
 import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +22,9 @@ import numpy as np
 from pushforward.container import BadFileError
 
 MAGIC = b"\x93NUMPY"
-MAX_HEADER, MAX_MEMBERS = 2**12, 2**12
-"""Bytes of a header, and arrays of an archive: no honest file has more."""
+MAX_HEADER, MAX_MEMBERS, MAX_LINE = 2**12, 2**12, 2**16
+"""Bytes of a header, arrays of an archive, and bytes of a line: no honest file has more. Parsed, hostile JSON
+takes twenty times its length."""
 
 MAX_EXPANSION, ALWAYS_ALLOWED = 100, 2**24
 """How many times its own size a file may unpack to: deflate can promise a thousand, data do not. And bytes
@@ -45,38 +49,35 @@ class ArrayHeader(NamedTuple):
 def read_npy(path: str | os.PathLike) -> np.ndarray:
     """Read a `.npy` file of numbers, or raise a `BadFileError` that says what is wrong with it."""
     path = _regular(path)
-    try:
-        with path.open("rb") as file:
-            header = npy_header(file, path)
-            return _shaped(np.fromfile(file, header.dtype, math.prod(header.shape)), header)
-    except (ValueError, MemoryError) as error:
-        raise _bad(path, error) from None
+    with _refusing(path), path.open("rb") as file:
+        header = npy_header(file, path)
+        return _shaped(np.fromfile(file, header.dtype, math.prod(header.shape)), header)
 
 
 def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Read all arrays of a `.npz` archive by name, or raise a `BadFileError`."""
     path = _regular(path)
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            _check_members(path, members)
-            return {
-                member.filename.removesuffix(".npy"): _read_member(archive, member, path)
-                for member in members
-            }
-    except BadFileError:
-        raise
-    except (
-        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError),
-        # Encryption, packings that Python does not know, sizes and dates that make no sense.
-        *(RuntimeError, ValueError, OverflowError, MemoryError),
-    ) as error:
-        raise _bad(path, error) from None
-    except OSError as error:
-        if error.errno is not None and error.filename is not None:
-            raise
-        # A seek to before the start: where a directory points is the file's claim too.
-        raise _bad(path, error) from None
+    with _refusing(path), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        _check_members(path, members)
+        return {m.filename.removesuffix(".npy"): _read_member(archive, m, path) for m in members}
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file with their numbers, from 1, or raise a `BadFileError` that names one.
+
+    However large the file, memory holds one line of it.
+    """
+    with path.open("rb") as file:
+        for number in itertools.count(1):
+            if not (line := file.readline(MAX_LINE + 1)):
+                return
+            if len(line) > MAX_LINE:
+                raise BadFileError(f"{path}, line {number}: no line may be longer than {MAX_LINE:,} bytes.")
+            try:
+                yield number, line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise BadFileError(f"{path}, line {number}: corrupted, not text ({error}).") from None
 
 
 def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
@@ -123,7 +124,7 @@ def _parse(text: bytes, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
         raise BadFileError(f"{path} must hold numbers; got an array of {descr!r}.") from None
 
 
-def check_expansion(file: str, claimed: float, size: int) -> None:
+def check_expansion(file: str, claimed: int | float, size: int) -> None:
     """Refuse a file that says that it unpacks to far more than it is."""
     if claimed > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
         raise BadFileError(
@@ -179,7 +180,21 @@ def _regular(path: str | os.PathLike) -> Path:
     return path
 
 
-def _bad(path: Path, error: Exception) -> BadFileError:
-    if isinstance(error, BadFileError):
-        return error
-    return BadFileError(f"{path} cannot be read: {error or type(error).__name__}. Write it again.")
+@contextlib.contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Make a `BadFileError` of whatever a bad file may raise."""
+    try:
+        yield
+    except BadFileError:
+        raise
+    except (
+        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, KeyError, IndexError, OSError),
+        # Encryption, packings that Python does not know, sizes and dates that make no sense.
+        *(RuntimeError, ValueError, OverflowError, MemoryError),
+    ) as error:
+        # Of the machine's own errors only a seek to before the start, since that is the file's claim too.
+        if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+            raise
+        raise BadFileError(
+            f"{path} cannot be read: {error or type(error).__name__}. Write it again."
+        ) from None

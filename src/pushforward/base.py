@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Key
 
-from pushforward._cache import use_compilation_cache
 from pushforward.checks import check_count
 from pushforward.parameters.record import Parameters
+from pushforward.programs import use_compilation_cache
 
 # Here, because whatever compiles a program of ours imports this module, and `pushforward` itself need not
 # have JAX at all.
@@ -28,7 +28,6 @@ class Target(eqx.Module):
     """An un-normalised density `q` on R^dim, known through `log q(x) + constant` of **one** point.
 
     Authors write `dim`, `name` and `log_density`; batches are made with `vmap` by the caller.
-    A minibatch, a tempered version or a change of coordinates of a target is another target.
     """
 
     dim: eqx.AbstractVar[int]
@@ -67,11 +66,10 @@ class Target(eqx.Module):
 
         **Arguments:**
 
-        - `fn`: maps one point to a scalar: the log density up to a constant. Must be written in JAX, since it
-            will be differentiated and vectorised. Data it needs are best bound with `equinox.Partial`, which
-            keeps them out of the compiled program.
-        - `dim`: the number of coordinates, of a function of a vector.
-        - `example`: otherwise, a pytree of arrays or numbers of the right shapes; its values do not matter.
+        - `fn`: maps one point to the log density up to a constant, in JAX's operations. Data it needs are
+            best bound with `equinox.Partial`, which keeps them out of the compiled program.
+        - `dim`, `example`: the number of coordinates of a vector, or a pytree of arrays or numbers of the
+            right shapes, whose values do not matter.
         - `constraints`: for the names of `example` that have one: `"positive"`, `"unit_interval"`,
             `("greater_than", a)`, `("less_than", b)`, `("interval", a, b)`, `"simplex"`, `"ordered"`,
             `"positive_ordered"`, `"corr_cholesky"`, `"corr_matrix"`, `"lower_cholesky"`,
@@ -84,14 +82,14 @@ class Target(eqx.Module):
             )
         name = str(name or getattr(fn, "__name__", type(fn).__name__))
         if example is not None:
-            from pushforward.parameters.example import parameters_of_example
+            from pushforward.parameters.example import parameters_of_example  # which most fits never ask for
 
             record, structure = parameters_of_example(example, constraints)
             if dim is not None and check_count(dim, "dim") != record.dim:
                 raise ValueError(
                     f"`dim` must be left out where `example` says it, or be {record.dim}; got {dim}."
                 )
-            return NamedTarget(fn=fn, record=record, name=name, structure=structure)
+            return NamedTarget(fn, record, name, structure=structure)
         if constraints is not None:
             raise ValueError(
                 "`constraints` needs `example`, a pytree of arrays whose names and shapes are meant. "
@@ -152,9 +150,7 @@ class NamedTarget(Target):
     def values(self, x: Float[Array, " dim"]) -> Any:
         """Return the constrained values at one point, as `fn` receives them."""
         values = self.record.constrain(x)
-        if self.structure is None:
-            return values
-        return self.structure.filled(values)
+        return values if self.structure is None else self.structure.filled(values)
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the log density of the free coordinates."""
@@ -192,10 +188,9 @@ class ExactTarget(Target):
 class Algorithm(NamedTuple):
     """Anything that iterates towards draws: our training, a Markov chain, particles, a flow.
 
-    `init(key) -> state`, `step(key, state) -> (state, info)`, `sample(key, state, n) -> draws`.
-    The state holds what the next step needs; the info what a reader may want to see (a mapping of
-    names to scalars). Bind data with `equinox.Partial`: a tuple of partials is a pytree, so the
-    loop passes the data to the compiled program as arguments and not as constants.
+    The state holds what the next step needs; the mapping beside it what a reader may want to see, scalars by
+    name. Bind data with `equinox.Partial`: a tuple of partials is a pytree, so the loop passes the data to
+    the compiled program as arguments and not as constants.
     """
 
     init: Callable[[Key[Array, ""]], Any]

@@ -45,14 +45,15 @@ _OTHERS = {
 
 def check_place(path: Path) -> None:
     """Refuse a path where no file can be written, by the name that its user gave it."""
+    folder = path.absolute().parent
     if path.is_dir():
         raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
-    if not path.absolute().parent.is_dir():
+    if not folder.is_dir():
         raise FileNotFoundError(
             f"`path` must lie in a folder that exists; there is no folder {path.parent} for {path}. Make it "
             "first, or choose another."
         )
-    if not os.access(path.absolute().parent, os.W_OK):
+    if not os.access(folder, os.W_OK):
         raise PermissionError(f"`path` must lie where this user can write; {path.parent} is not.")
 
 
@@ -93,8 +94,8 @@ def digest(body: str, tensors: Mapping[str, np.ndarray]) -> str:
 def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
     """Return the words (JSON text) and the tensors of a file that `files.dump` wrote, its checksum verified.
 
-    Of the folder of a run it is the sampler in it.
-    The tensors are read-only views of one block of bytes. Anything else is a `BadFileError`.
+    Of the folder of a run it is the sampler in it. The tensors are read-only views of one block of bytes.
+    Anything else is a `BadFileError`.
     """
     path = Path(path)
     if not path.exists():
@@ -108,9 +109,8 @@ def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
         raise BadFileError(f"{path} is not a regular file. Copy the sampler to one and load that.")
     with open(path, "rb") as file:
         try:
-            _check_kind(path, file)
-            words, entries = _split(_header(file))
-            _check_words(path, words)
+            entries = _header(path, file)
+            words = _words(path, entries.pop("__metadata__", {}))
             _check_types(path, entries)
             places = _places(entries, _rest(file))
             data = file.read()
@@ -136,19 +136,14 @@ def _rest(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size - file.tell()
 
 
-def _check_kind(path: Path, file: BinaryIO) -> None:
-    """Refuse a file that is known to be another, and go back to its start."""
+def _header(path: Path, file: BinaryIO) -> dict[str, Any]:
     start = file.read(8)
-    file.seek(0)
     for mark, kind in _OTHERS.items():
         if start.startswith(mark):
             raise BadFileError(
                 f"{path} is not a sampler; it is {kind}. Draws are read by `pushforward.load_draws(path)`."
             )
-
-
-def _header(file: BinaryIO) -> dict[str, Any]:
-    size = header_size(file.read(8))
+    size = header_size(start)
     if not 2 <= size <= min(MAX_HEADER, _rest(file)):
         raise ValueError("it does not begin as a file of `sampler.save`")
     text = file.read(size).decode("utf-8")
@@ -168,14 +163,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"its header holds {constant}")
 
 
-def _split(header: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    words = header.pop("__metadata__", {})
+def _words(path: Path, words: Any) -> dict[str, str]:
     if not isinstance(words, dict) or not all(isinstance(value, str) for value in words.values()):
         raise TypeError("its words are not text")
-    return words, header
-
-
-def _check_words(path: Path, words: Mapping[str, str]) -> None:
     if words.get("format") != FORMAT or "body" not in words:
         raise BadFileError(
             f"{path} is a safetensors file but not a sampler: it lacks the {FORMAT!r} header. "
@@ -186,6 +176,7 @@ def _check_words(path: Path, words: Mapping[str, str]) -> None:
             f"{path} has format version {words.get('version')!r}; this release reads version {VERSION}. "
             "Install the release that wrote it, or save it again."
         )
+    return words
 
 
 def _check_types(path: Path, entries: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from pushforward.checks import check_count
-from pushforward.failures import came_from_running
+from pushforward.programs import came_from_running
 
 HEARTBEAT = 30
 """Seconds without a sign of life after which a process counts as lost, and the others end."""
@@ -32,8 +32,8 @@ PIECE = 2**20
 
 SIGNS_OF_LOSS = ("gloo", "connection", "socket", "heartbeat", "coordination", "unavailable", "barrier")
 
-PATIENCE = 7 * 24 * 3600
-"""Seconds to wait for the chief to teach; that it is alive is watched by the heartbeat."""
+WAIT = 7 * 24 * 3600 * 1000
+"""Milliseconds to wait for the chief to teach; that it is alive is watched by the heartbeat."""
 
 
 def initialize(
@@ -41,12 +41,8 @@ def initialize(
 ) -> None:
     """Join the other processes of the run; call it first, in every one of them.
 
-    **Arguments:**
-
-    - `coordinator`: `host:port` of process 0, where it will listen.
-    - `num_processes`, `process_id`: how many there are, and which this is, from 0.
-
-    All may be left out where JAX finds them in the environment (SLURM, Kubernetes, MPI, cloud TPUs).
+    `coordinator` is `host:port` of process 0, where it will listen. All may be left out where JAX finds them
+    in the environment (SLURM, Kubernetes, MPI, cloud TPUs).
     """
     given = (coordinator, num_processes, process_id)
     if None in given and given != (None, None, None):
@@ -92,21 +88,16 @@ def hand_over(name: str, path: Path) -> None:
 
     All processes must call it in the same order.
     """
-    client, name = _client(), f"{name}-{next(_handed)}"
+    client, place = _client(), f"pushforward/{name}-{next(_handed)}"
     if is_chief():
         data = path.read_bytes() if path.is_file() else b""
         pieces = [data[i : i + PIECE] for i in range(0, len(data), PIECE)]
         for number, piece in enumerate(pieces):
-            client.key_value_set_bytes(f"pushforward/{name}/{number}", piece)
-        client.key_value_set(f"pushforward/{name}/pieces", str(len(pieces)))
-        return
-    wait = PATIENCE * 1000
-    count = int(client.blocking_key_value_get(f"pushforward/{name}/pieces", wait))
-    data = b"".join(
-        client.blocking_key_value_get_bytes(f"pushforward/{name}/{number}", wait) for number in range(count)
-    )
-    if data:
-        path.write_bytes(data)
+            client.key_value_set_bytes(f"{place}/{number}", piece)
+        client.key_value_set(f"{place}/pieces", str(len(pieces)))
+    elif count := int(client.blocking_key_value_get(f"{place}/pieces", WAIT)):
+        pieces = (client.blocking_key_value_get_bytes(f"{place}/{number}", WAIT) for number in range(count))
+        path.write_bytes(b"".join(pieces))
 
 
 def wait_for_all() -> None:
@@ -114,7 +105,7 @@ def wait_for_all() -> None:
 
     If one is lost meanwhile, JAX ends this process as soon as the heartbeat tells.
     """
-    _client().wait_at_barrier(f"pushforward/meeting-{next(_handed)}", PATIENCE * 1000)
+    _client().wait_at_barrier(f"pushforward/meeting-{next(_handed)}", WAIT)
 
 
 def agree(numbers: list[int]) -> np.ndarray:
@@ -129,11 +120,7 @@ def is_loss(error: BaseException) -> bool:
 
 
 class Ears:
-    """Hears Ctrl-C and SIGTERM without being torn out of a step that others wait in.
-
-    with Ears() as ears:
-        ... ears.asked ...
-    """
+    """Hears Ctrl-C and SIGTERM without being torn out of a step that others wait in: `asked` tells."""
 
     def __init__(self) -> None:
         self.asked = False

@@ -15,9 +15,8 @@ import jax
 import numpy as np
 import safetensors.numpy
 
-from pushforward.container import FORMAT, MAX_HEADER, VERSION, header_size, read
+from pushforward.container import FORMAT, MAX_HEADER, VERSION, digest, header_size, read
 from pushforward.container import BadFileError as BadFileError
-from pushforward.container import digest as _digest
 from pushforward.container import write_atomically as write_atomically
 from pushforward.structure import rebuild
 
@@ -29,12 +28,7 @@ def dump(path: str | os.PathLike, parts: Mapping[str, eqx.Module | str], about: 
     tensors: dict[str, np.ndarray] = {}
     structure = {name: _describe(part, name, tensors) for name, part in parts.items()}
     body = json.dumps({"structure": structure, "about": dict(about)}, allow_nan=False)
-    header = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "body": body,
-        "sha256": _digest(body, tensors),
-    }
+    header = {"format": FORMAT, "version": str(VERSION), "body": body, "sha256": digest(body, tensors)}
     data = safetensors.numpy.save(tensors, metadata=header)
     if header_size(data) > MAX_HEADER:
         raise ValueError(

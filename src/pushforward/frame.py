@@ -22,10 +22,8 @@ class Frame(eqx.Module):
 
     def __check_init__(self):
         dim = self.centre.shape[0]
-        if {self.scale.shape, self.bend.shape, self.shift.shape} != {(dim,)} or self.matrix.shape != (
-            dim,
-            dim,
-        ):
+        shapes = {self.scale.shape, self.bend.shape, self.shift.shape}
+        if shapes != {(dim,)} or self.matrix.shape != (dim, dim):
             raise ValueError("centre, scale, bend, shift and matrix of a Frame must agree in size.")
 
     @property

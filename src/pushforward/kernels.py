@@ -5,6 +5,7 @@ into one vectorised pass: 0.5 ms for 1,024 x 1,024 pairs in 2-D, against 7 ms fo
 """
 
 import abc
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
@@ -20,39 +21,16 @@ dimensions the direct form is both exact and faster; in many it costs too much.
 """
 
 
+Profile: TypeAlias = tuple[Float[Array, "*shape"], Float[Array, "*shape"], Float[Array, "*shape"]]
+"""A function of the squared distance, and its first two derivatives."""
+
+
 class RadialKernel(eqx.Module):
     """A kernel `k(x, y) = phi(||x - y||^2)`; an author writes `profile`."""
 
     @abc.abstractmethod
-    def profile(
-        self, square: Float[Array, "*shape"]
-    ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"], Float[Array, "*shape"]]:
+    def profile(self, square: Float[Array, "*shape"]) -> Profile:
         """Return `phi`, `phi'` and `phi''` at the squared distance."""
-
-    def __call__(self, x: Float[Array, " dim"], y: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return `k(x, y)` of one pair."""
-        return self.profile(jnp.sum((x - y) ** 2))[0]
-
-    def stein(
-        self,
-        x: Float[Array, " dim"],
-        y: Float[Array, " dim"],
-        score_x: Float[Array, " dim"],
-        score_y: Float[Array, " dim"],
-    ) -> Float[Array, ""]:
-        """Return the Langevin Stein kernel `k0(x, y)` of one pair.
-
-        With `d = x - y` and `u = ||d||^2` (facts 2.1, 2.3),
-
-            k0 = s_x.s_y phi - 2 phi' (s_x - s_y).d - 2 dim phi' - 4 u phi''.
-        """
-        difference = x - y
-        return self._stein(
-            jnp.sum(difference**2),
-            jnp.sum((score_x - score_y) * difference),
-            jnp.sum(score_x * score_y),
-            dim=x.shape[0],
-        )
 
     def gram(self, x: Float[Array, "n dim"], y: Float[Array, "m dim"]) -> Float[Array, "n m"]:
         """Return `k` of every pair."""
@@ -65,24 +43,16 @@ class RadialKernel(eqx.Module):
         score_x: Float[Array, "n dim"],
         score_y: Float[Array, "m dim"],
     ) -> Float[Array, "n m"]:
-        """Return `k0` of every pair. Its mean is the squared KSD; it may be differentiated."""
-        return self._stein(
-            squared_distances(x, y),
-            _products_of_differences(score_x, score_y, x, y),
-            _products(score_x, score_y),
-            dim=x.shape[1],
-        )
+        """Return the Langevin Stein kernel `k0` of every pair. Its mean is the squared KSD.
 
-    def _stein(
-        self,
-        square: Float[Array, "*shape"],
-        drift: Float[Array, "*shape"],
-        scores: Float[Array, "*shape"],
-        *,
-        dim: int,
-    ) -> Float[Array, "*shape"]:
+        With `d = x - y` and `u = ||d||^2` (facts 2.1, 2.3),
+
+            k0 = s_x.s_y phi - 2 phi' (s_x - s_y).d - 2 dim phi' - 4 u phi''.
+        """
+        square, drift = squared_distances(x, y), _products_of_differences(score_x, score_y, x, y)
         phi, first, second = self.profile(square)
-        return scores * phi - 2 * first * (drift + dim) - 4 * square * second
+        scores = _products(score_x, score_y)
+        return scores * phi - 2 * first * (drift + x.shape[1]) - 4 * square * second
 
 
 class IMQ(RadialKernel):
@@ -99,9 +69,7 @@ class IMQ(RadialKernel):
                 f"converges from one that does not; got {self.beta}."
             )
 
-    def profile(
-        self, square: Float[Array, "*shape"]
-    ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"], Float[Array, "*shape"]]:
+    def profile(self, square: Float[Array, "*shape"]) -> Profile:
         """Return `B^beta`, `beta B^(beta-1)`, `beta (beta-1) B^(beta-2)` with `B = c^2 + u`."""
         base = self.c**2 + square
         # `pow` is not vectorised on CPU: twelve times the cost of `rsqrt`.
@@ -115,9 +83,7 @@ class RBF(RadialKernel):
 
     bandwidth: float | Float[Array, ""] = 1.0
 
-    def profile(
-        self, square: Float[Array, "*shape"]
-    ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"], Float[Array, "*shape"]]:
+    def profile(self, square: Float[Array, "*shape"]) -> Profile:
         """Return `phi`, `-phi / (2 h^2)`, `phi / (4 h^4)`."""
         rate = 0.5 / self.bandwidth**2
         phi = jnp.exp(-rate * square)

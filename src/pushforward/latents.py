@@ -12,22 +12,16 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.checks import check_count
 
-# Uniforms are kept off 0 and 1, where the normal quantile is infinite; 2^-24 is float32's grain.
 _EDGE = 2.0**-24
+"""Uniforms are kept off 0 and 1, where the normal quantile is infinite, by float32's grain."""
 
-FEW_PARTS = 512
-"""Components up to which looking at all of them is the fastest way to find one."""
-
-GATHER_UP_TO = 64
-"""Dimensions up to which every draw may have a factor of its own in memory."""
+FEW_PARTS, FEW_DIMENSIONS = 512, 64
+"""Components up to which looking at all of them is the fastest way to find one; and dimensions up to which
+every draw may have a factor of its own in memory."""
 
 
 def _to_normal(u: Float[Array, "..."]) -> Float[Array, "..."]:
     return norm.ppf(jnp.clip(u, _EDGE, 1.0 - _EDGE))
-
-
-def _check_size(size: int) -> int:
-    return check_count(size, "size")
 
 
 class Latent(eqx.Module):
@@ -59,7 +53,7 @@ class Latent(eqx.Module):
 class _Alike(Latent):
     """Independent coordinates that all have the same law."""
 
-    size: int = eqx.field(static=True, converter=_check_size)
+    size: int = eqx.field(static=True, converter=lambda size: check_count(size, "size"))
 
     @property
     def dim(self) -> int:
@@ -123,11 +117,10 @@ class NormalMixture(Latent):
         key_component, key_normal = jax.random.split(key)
         u = jax.random.uniform(key_component, (num_samples,))
         eps = jax.random.normal(key_normal, (num_samples, self.dim))
-
         chosen = jax.vmap(lambda u: _part(self.weights, u)[0])(u)
         if len(self.choleskys) == 1:
             return self.means[chosen] + eps @ self.choleskys[0].T
-        if self.dim > GATHER_UP_TO:
+        if self.dim > FEW_DIMENSIONS:
             return self._placed(chosen, eps)
         return jax.vmap(lambda k, eps: self.means[k] + self.choleskys[k] @ eps)(chosen, eps)
 
@@ -138,8 +131,8 @@ class NormalMixture(Latent):
             k, mean, cholesky = component
             return jnp.where((chosen == k)[:, None], mean + eps @ cholesky.T, z), None
 
-        count = jnp.arange(self.weights.size)
-        return jax.lax.scan(one, eps, (count, self.means, self.choleskys))[0]
+        components = jnp.arange(self.weights.size), self.means, self.choleskys
+        return jax.lax.scan(one, eps, components)[0]
 
     def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
         """Spend the first uniform on the component, and what is left of it on the first coordinate.
@@ -168,8 +161,8 @@ class NormalMixture(Latent):
         if len(inverses) == 1:
             r = (z - self.means) @ inverses[0].T
         else:
-            offsets = jnp.einsum("kij,kj->ki", inverses, self.means)
-            r = (inverses.reshape(k * dim, dim) @ z).reshape(k, dim) - offsets
+            r = (inverses.reshape(k * dim, dim) @ z).reshape(k, dim)
+            r = r - jnp.einsum("kij,kj->ki", inverses, self.means)
         log_det = jnp.log(jnp.diagonal(self.choleskys, axis1=1, axis2=2)).sum(1)
         constant = jnp.log(self.weights) - log_det - 0.5 * dim * jnp.log(2.0 * jnp.pi)
         return constant - 0.5 * jnp.sum(r**2, axis=1)

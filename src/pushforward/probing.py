@@ -23,14 +23,12 @@ def _evaluate(target: Target, x: Float[Array, "n dim"]) -> tuple[Float[Array, " 
 
 def evaluate(target: Target, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log densities and scores at points `(n, dim)`."""
-    dtype = jax.dtypes.canonicalize_dtype(float)
-    values, scores = [], []
+    dtype, found = jax.dtypes.canonicalize_dtype(float), []
     for first in range(0, len(points), ROWS):
         block = np.resize(points[first : first + ROWS].astype(dtype), (ROWS, points.shape[1]))
-        value, score = _evaluate(target, jax.device_put(block))
-        values.append(np.asarray(value))
-        scores.append(np.asarray(score))
-    return np.concatenate(values)[: len(points)], np.concatenate(scores)[: len(points)]
+        found.append(_evaluate(target, jax.device_put(block)))
+    values, scores = (np.concatenate(parts)[: len(points)] for parts in zip(*found, strict=True))
+    return values, scores
 
 
 def seconds_a_look(target: Target, points: np.ndarray) -> float:

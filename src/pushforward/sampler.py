@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward import extensions, files
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
@@ -29,12 +28,15 @@ class _Classes(dict):
     """What a file may name: the classes of this package, and networks that other installed packages add."""
 
     def __missing__(self, name: str) -> type:
+        from pushforward import extensions  # which few files ask for
+
         remedy = extensions.remedy(extensions.NETWORKS, name)
         if remedy:
             raise ValueError(remedy)
         return extensions.extensions(extensions.NETWORKS)[name].load()
 
 
+_PARTS = ("latent", "network", "frame")
 _LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
 _CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, *_LAWS, Frame)})
 
@@ -61,6 +63,10 @@ class Sampler(eqx.Module):
             )
         if self.parameters is not None and self.parameters.dim != sizes[3]:
             raise ValueError(f"parameters ({self.parameters.dim}) and frame ({sizes[3]}) must fit.")
+
+    @property
+    def _parts(self) -> tuple[Latent, Any, Frame]:
+        return self.latent, self.network, self.frame
 
     def __hash__(self) -> int:
         # Not of the arrays, which have none: `jax.jit(sampler.log_density)` asks for one.
@@ -97,25 +103,20 @@ class Sampler(eqx.Module):
     def __call__(self, z: Float[Array, " latent"]) -> Float[Array, " dim"]:
         """Map one latent to one draw."""
         _check_point(z, "z", "one latent", self.latent.dim, "sampler")
-        return self.frame(self.network(z))
+        return self.frame(self.network(jnp.asarray(z, float)))
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the normalised log density of the draws' own law at one point, exactly.
 
-        It works under `jit`, `vmap` and `grad`. The map must know its inverse, as that of the default
-        method does in more than three dimensions, and that of `network="coupled"` from two on.
-
-        **Arguments:**
-
-        - `x`: one point of shape `(dim,)`, as `sample` draws it. Of many points, write
-            `jax.vmap(sampler.log_density)(x)`.
+        It works under `jit`, `grad` and `vmap`, which many points need: `jax.vmap(sampler.log_density)(x)`.
+        The map must know its inverse, as that of the default method does in more than three dimensions, and
+        that of `network="coupled"` from two on.
         """
-        network = self.network
-        if not isinstance(network, Invertible):
-            raise TypeError(_no_density(network))
+        if not isinstance(self.network, Invertible):
+            raise TypeError(_no_density(self.network))
         _check_point(x, "x", "one point", self.dim, "sampler.log_density")
         u = self.frame.inverse(jnp.asarray(x, float))
-        return log_density(network, self.latent, u) - self.frame.log_det(u)
+        return log_density(self.network, self.latent, u) - self.frame.log_det(u)
 
     def sample(
         self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid", start: int = 0
@@ -128,25 +129,21 @@ class Sampler(eqx.Module):
 
         **Arguments:**
 
-        - `key`: a typed key, `jax.random.key(seed)`.
-        - `num_samples`: how many.
+        - `key`, `num_samples`: a typed key, and how many.
         - `latents`: `"iid"`, or `"sobol"` for a scrambled Sobol sequence: the draws are then no longer
             independent of each other, but averages over them converge faster.
         - `start`: the number of the first draw: many machines can make one set of draws, each its own rows.
         """
-        num_samples, start, sobol = _checked(key, num_samples, latents, start)
-        parts = (self.latent, self.network, self.frame)
-        if is_traced(parts, key):
-            if sobol:
+        num_samples, start, stream = _checked(key, num_samples, latents, start)
+        if is_traced(self._parts, key):
+            if stream is stream_sobol:
                 raise ValueError(
                     '`latents="sobol"` takes its points from SciPy, which `jit`, `vmap` and `grad` cannot '
                     'follow: draw outside of them, or use `latents="iid"`.'
                 )
-            return draw_traced(parts, key, num_samples, start)
-        stream = stream_sobol if sobol else stream_iid
-        out = gather(stream(parts, key, num_samples, start), num_samples)
+            return draw_traced(self._parts, key, num_samples, start)
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
-        return jax.device_put(out)
+        return jax.device_put(gather(stream(self._parts, key, num_samples, start), num_samples))
 
     def draws(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> "Draws":
         """Draw as `sample` does, and name the draws: `draws["theta"]`, inside their constraints.
@@ -163,36 +160,34 @@ class Sampler(eqx.Module):
     ) -> Iterator[np.ndarray]:
         """Yield the rows of `sample(key, num_samples, start=start)` block by block, in bounded memory."""
         # Checked here and not in the generators, whose bodies wait for the first block to be asked for.
-        num_samples, start, sobol = _checked(key, num_samples, latents, start)
-        parts = (self.latent, self.network, self.frame)
-        if is_traced(parts, key):
+        num_samples, start, stream = _checked(key, num_samples, latents, start)
+        if is_traced(self._parts, key):
             raise TypeError(
                 "`stream` yields NumPy arrays, which cannot be part of a program that JAX compiles. Inside "
                 "`jit`, `vmap` and `grad` use `sample`."
             )
-        return (stream_sobol if sobol else stream_iid)(parts, key, num_samples, start)
+        return stream(self._parts, key, num_samples, start)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the sampler to one file (safetensors with a JSON header), atomically."""
-        parts = {"latent": self.latent, "network": self.network, "frame": self.frame}
+        from pushforward import files  # of no use to a fit
+
+        files.dump(path, dict(zip(_PARTS, self._parts, strict=True)) | self._names(), self.about)
+
+    def _names(self) -> dict[str, str]:
         # As text: whoever reads it, with JAX or without, checks it by building it anew.
-        names = {} if self.parameters is None else {"parameters": self.parameters.to_json()}
-        files.dump(path, parts | names, self.about)
+        return {} if self.parameters is None else {"parameters": self.parameters.to_json()}
 
     def export(self, path: str | os.PathLike) -> None:
         """Write the map from latents to draws as an ONNX file, which needs neither JAX nor Python to run.
 
         Input `latents` of shape `(n, latent)`, output `draws` of shape `(n, dim)`: the coordinates that
         `sample` gives. The law of the latents, the story and the names are in the file's metadata, as JSON.
-
-        **Arguments:**
-
-        - `path`: a file whose name ends in `.onnx`. Needs the extra `export`.
+        The name of the file must end in `.onnx`. Needs the extra `export`.
         """
         from pushforward.export import write_onnx  # of no use to those who only draw
 
-        names = {} if self.parameters is None else {"parameters": self.parameters.to_json()}
-        write_onnx(path, self.latent, self.network, self.frame, self.about, names)
+        write_onnx(path, *self._parts, self.about, self._names())
 
 
 def load(path: str | os.PathLike) -> Sampler:
@@ -200,9 +195,11 @@ def load(path: str | os.PathLike) -> Sampler:
 
     Nothing in the file is executed.
     """
+    from pushforward import files
+
     parts, about = files.load(path, _CLASSES)
     try:
-        latent, network, frame = (parts.pop(name) for name in ("latent", "network", "frame"))
+        latent, network, frame = (parts.pop(name) for name in _PARTS)
         names = parts.pop("parameters", None)
         if parts or not isinstance(latent, Latent) or not isinstance(frame, Frame):
             raise ValueError("its parts are not a latent, a network and a frame.")
@@ -212,18 +209,19 @@ def load(path: str | os.PathLike) -> Sampler:
         raise files.BadFileError(f"{path} does not describe a sampler: {error}") from None
 
 
-def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int, int, bool]:
-    """Return how many draws, the number of the first, and whether they are of a Sobol sequence."""
+def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int, int, Callable]:
+    """Return how many draws, the number of the first, and what yields them."""
     check_key(key, each="jax.vmap(lambda key: sampler.sample(key, n))(keys)")
     num_samples = check_count(num_samples, "num_samples")
     start = check_count(start, "start", at_least=0)
     if start + num_samples > MAX_ROWS:
         raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
-    return num_samples, start, check_choice(latents, "latents", ("iid", "sobol")) == "sobol"
+    streams = {"iid": stream_iid, "sobol": stream_sobol}
+    return num_samples, start, streams[check_choice(latents, "latents", streams)]
 
 
 def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> None:
-    shape = jnp.shape(x)
+    shape = np.shape(x)
     if shape != (dim,):
         hint = f" Write `jax.vmap({function})({argument})`." if shape[1:] == (dim,) else ""
         raise ValueError(f"`{argument}` must be {what} of shape ({dim},); got shape {shape}.{hint}")

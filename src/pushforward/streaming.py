@@ -5,6 +5,7 @@ making a few of them costs as much as making a thousand draws.
 """
 
 import functools
+import itertools
 import math
 import warnings
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Key
 
-from pushforward.failures import is_exhausted
 from pushforward.frame import Frame
 from pushforward.latents import Latent
+from pushforward.programs import is_exhausted
 
 GROUP = 1024
 """Draw `i` is row `i % GROUP` of the latents made with `fold_in(key, i // GROUP)`, whatever `n` is."""
@@ -55,7 +56,7 @@ def draw_traced(parts: Parts, key: Key[Array, ""], num_samples: int, start: int)
 def stream_iid(parts: Parts, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
     """Yield `remaining` independent draws from number `start` on."""
     group, skip = divmod(start, GROUP)
-    large = _block_groups(parts[2].dim)
+    large = TILE_GROUPS * math.ceil(MAX_BLOCK_FLOATS / (GROUP * TILE_GROUPS * parts[2].dim))
     while remaining > 0:
         # The large program is worth its waste only when more than a quarter of it is wanted.
         groups = large if skip + remaining > large * GROUP // 4 else 1
@@ -94,20 +95,14 @@ def stream_sobol(parts: Parts, key: Key[Array, ""], remaining: int, start: int) 
 
 def gather(blocks: Iterator[np.ndarray], num_samples: int) -> np.ndarray:
     """Return the blocks as one array; a single block is not copied."""
-    out = next(blocks)
-    if len(out) < num_samples:
-        first, row = out, len(out)
-        out = np.empty((num_samples, first.shape[1]), dtype=first.dtype)
-        out[:row] = first
-        for block in blocks:
-            out[row : row + len(block)] = block
-            row += len(block)
+    first, row = next(blocks), 0
+    if len(first) == num_samples:
+        return first
+    out = np.empty((num_samples, first.shape[1]), dtype=first.dtype)
+    for block in itertools.chain([first], blocks):
+        out[row : row + len(block)] = block
+        row += len(block)
     return out
-
-
-def _block_groups(dim: int) -> int:
-    tiles = math.ceil(MAX_BLOCK_FLOATS / (GROUP * TILE_GROUPS * dim))
-    return TILE_GROUPS * tiles
 
 
 # Not `eqx.filter_jit`, which sorts the leaves into arrays and others at every call: all are arrays here.

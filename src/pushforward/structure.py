@@ -25,15 +25,9 @@ def rebuild(
 ) -> Any:
     """Return what `node` describes; tensors that were used are taken out of `tensors`.
 
-    Raises `ValueError`, `TypeError`, `KeyError`, `AttributeError` or `IndexError` where it describes nothing:
-    the caller knows the file and makes one error of them.
-
-    **Arguments:**
-
-    - `node`: `{"tensor": name}`, `{"tuple": [...]}`, `{"module": name, "fields": {...}}` or `{"value": ...}`.
-    - `tensors`: the arrays of the file, by name; each may be used once.
-    - `classes`: what may be built, by name.
-    - `as_array`: what a tensor becomes.
+    It is `{"tensor": name}`, `{"tuple": [...]}`, `{"module": name, "fields": {...}}` or `{"value": ...}`;
+    only what `classes` name may be built. Raises `ValueError`, `TypeError`, `KeyError`, `AttributeError` or
+    `IndexError` where it describes nothing: the caller knows the file and makes one error of them.
     """
     if depth > MAX_DEPTH:
         raise ValueError("its structure is nested too deeply.")
@@ -46,13 +40,14 @@ def rebuild(
     if "tuple" in node:
         return tuple(rebuild(part, *rest, depth=depth + 1) for part in node["tuple"])
     if "module" in node:
+        name = node["module"]
         try:
-            make = classes[node["module"]]
+            make = classes[name]
         except KeyError:
-            unknown = f"it names a module {node['module']!r} that this release does not know."
-            raise ValueError(unknown) from None
-        fields = {str(name): rebuild(part, *rest, depth=depth + 1) for name, part in node["fields"].items()}
-        return make(**fields)
+            raise ValueError(f"it names a module {name!r} that this release does not know.") from None
+        return make(
+            **{str(key): rebuild(part, *rest, depth=depth + 1) for key, part in node["fields"].items()}
+        )
     value = node["value"]
     if not (value is None or isinstance(value, str | int | float | bool)):
         raise ValueError("it holds a value that is neither text nor number.")

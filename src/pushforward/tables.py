@@ -3,12 +3,8 @@
 import html
 from collections.abc import Mapping, Sequence
 
-SHOWN = 40
-"""Rows of a table that is printed; how many more there are is said below."""
-
-
-FEW = 8
-"""Names that fit into one line."""
+SHOWN, FEW = 40, 8
+"""Rows of a table that is printed, and names that fit into one line; how many more there are is said."""
 
 
 def brief(shapes: Mapping[str, Sequence[int]]) -> str:
@@ -30,14 +26,14 @@ def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def html_table(caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table as HTML, everything in it escaped."""
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[:SHOWN]
+    head, *body = (
+        "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        for tag, row in [("th", titles), *(("td", row) for row in rows[:SHOWN])]
     )
     more = "".join(f"<p>{line}</p>" for line in _more(rows))
     return (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{more}"
+        f"<table><caption>{html.escape(caption)}</caption><thead>{head}</thead>"
+        f"<tbody>{''.join(body)}</tbody></table>{more}"
     )
 
 

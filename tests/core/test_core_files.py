@@ -234,7 +234,7 @@ def forge(path, change):
     body = json.loads(header["body"])
     body = change(body, tensors, header) or body
     header["body"] = body if isinstance(body, str) else json.dumps(body)
-    header["sha256"] = files._digest(header["body"], tensors)
+    header["sha256"] = files.digest(header["body"], tensors)
     path.write_bytes(safetensors.numpy.save(tensors, metadata=header))
 
 

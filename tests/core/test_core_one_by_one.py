@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.effort import equations
 from pushforward.frame import Frame, InFrame
-from pushforward.one_by_one import OneByOne, one_by_one
+from pushforward.operations import OneByOne, equations, one_by_one
 from pushforward.targets import gaussian, rosenbrock
 
 pytestmark = pytest.mark.quick_compilation

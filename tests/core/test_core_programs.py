@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from pushforward import _cache
+from pushforward import programs
 
 
 def test_programs_are_let_go_when_there_are_many(tmp_path):
@@ -11,10 +11,10 @@ def test_programs_are_let_go_when_there_are_many(tmp_path):
     twice(jnp.ones(3))
     assert twice._cache_size() == 1
     maps = tmp_path / "maps"
-    _cache.let_programs_go(maps)  # no such file: another operating system
+    programs.let_programs_go(maps)  # no such file: another operating system
     maps.write_text("a line\n" * 10)
-    _cache.let_programs_go(maps)
+    programs.let_programs_go(maps)
     assert twice._cache_size() == 1
-    _cache.let_programs_go(maps, most=5)
+    programs.let_programs_go(maps, most=5)
     assert twice._cache_size() == 0
     assert twice(jnp.ones(3)).sum() == 6

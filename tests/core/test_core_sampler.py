@@ -178,7 +178,22 @@ def test_a_sampler_is_shown_in_a_line():
     assert repr(sampler) == "Sampler(banana<b>, kl, FINISHED, Normal(8) -> MLP -> mu, theta[2, 3], tau)"
     assert "<td>banana&lt;b&gt;</td>" in sampler._repr_html_()
     plain = Sampler(Normal(8), mlp(KEY, 8, 8, width=8), Frame.identity(8))
-    assert repr(plain) == "Sampler(Normal(8) -> MLP -> 8 coordinates)"
+    assert repr(plain) == str(plain) == "Sampler(Normal(8) -> MLP -> 8 coordinates)"
+
+
+def test_the_map_is_a_function_for_jax(unhooked):
+    sampler, z = SAMPLERS["mlp of a normal"](), jnp.asarray([0.3, -1.0])
+    close(sampler([0.3, -1.0]), sampler(z))
+    close(jax.jit(sampler)(z), sampler(z))
+    close(jax.jit(jax.vmap(sampler))(jnp.stack([z, 2 * z])), [sampler(z), sampler(2 * z)])
+    slope, step = jax.grad(lambda z: jnp.sum(sampler(z)))(z), 1e-2 * jnp.eye(2)
+    np.testing.assert_allclose(
+        slope, [jnp.sum(sampler(z + e) - sampler(z - e)) / 2e-2 for e in step], rtol=0.02
+    )
+    keys = jax.random.split(KEY, 3)
+    close(jax.vmap(sampler.sample, in_axes=(0, None))(keys, 10)[1], sampler.sample(keys[1], 10))
+    with pytest.raises(ValueError, match=r"one latent of shape \(2,\); got shape \(\)"):
+        sampler(1.0)
 
 
 def test_parts_must_fit_together():

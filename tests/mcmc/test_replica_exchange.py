@@ -12,7 +12,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.mcmc.exchange import Walk
 from pushforward.mcmc.exchange import exchanged as exchanged_by
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.recipe.table import Fallback
 
 KEY = jax.random.key(0)

@@ -12,7 +12,7 @@ from pushforward.metrics import (
     ksd_imq_v,
     ksd_rbf_u,
 )
-from pushforward.metrics.tiles import ROWS
+from pushforward.metrics.ksd import ROWS
 from reproduce.targets import donut, published_funnel
 
 # facts 2.2, one KSD of 500 exact draws: mean and standard deviation.

@@ -7,14 +7,12 @@ from pushforward import targets
 from pushforward.metrics import (
     PROTOCOLS,
     against_exact,
-    emc,
     floor,
     floor_of_selection,
     mean_error,
-    mode_weight_error,
-    mode_weights,
     sd_ratio,
 )
+from reproduce.metrics.modes import mode_weight_error, mode_weights
 from reproduce.targets import donut
 
 KEY = jax.random.key(0)
@@ -36,15 +34,8 @@ def test_mode_weight_error_is_the_largest_difference():
 def test_mode_weight_error_of_exact_draws_is_counting_noise():
     # Shares of two modes are binomial: E|share - 1/2| = sqrt(1 / (2 pi n)) = 0.0126 at n = 1,000,
     # with sd 0.0095; 40 repeats, 5 standard errors: false failure below 1e-6.
-    found = floor(KEY, "mode_weight_error", targets.mog2(), 1000, repeats=40)
+    found = floor(KEY, lambda key, x, target: mode_weight_error(x, target), targets.mog2(), 1000, repeats=40)
     assert abs(found.mean - 0.0126) < 5 * 0.0095 / np.sqrt(40)
-
-
-def test_emc_runs_from_none_to_all():
-    assert emc(CENTRES, CENTRES) == pytest.approx(1, abs=1e-6)
-    assert emc(CENTRES[:1], CENTRES) == 0
-    half = jnp.concatenate([CENTRES[:1], CENTRES[1:2]])
-    assert emc(half, CENTRES) == pytest.approx(np.log(2) / np.log(3), abs=1e-6)
 
 
 def test_targets_without_modes_are_refused():

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pushforward as pf
-from pushforward.effort import operations
+from pushforward.operations import operations
 from pushforward.recipe.methods import for_target
 from pushforward.recipe.table import Recipe
 from pushforward.targets import correlated_gaussian, gmm40

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, no_type_check
 
+from pushforward.arrays import read_lines
 from pushforward.container import BadFileError
-from pushforward.lines import read_lines
 from pushforward.machine import cores, versions
 from reproduce.origin import commit, host, today
 

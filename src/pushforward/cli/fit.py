@@ -216,7 +216,7 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
         note("interrupted while judging the sampler; it is written without these figures.")
         return {}
     except (RuntimeError, ValueError) as error:
-        from pushforward.failures import came_from_running
+        from pushforward.programs import came_from_running
 
         if not came_from_running(error):
             raise

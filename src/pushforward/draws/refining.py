@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.metrics.inputs import check_draws
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.optional import need
 
 TARGET_ACCEPTANCE = {"mala": 0.574, "hmc": 0.8}

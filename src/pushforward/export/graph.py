@@ -20,10 +20,10 @@ class Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def constant(self, value: Any, name: str = "constant") -> str:
-        """Add an array or a number."""
+    def constant(self, value: Any, name: str = "constant", dtype: Any = None) -> str:
+        """Add an array or a number, in the type of the graph unless another is given."""
         name = f"{name}_{len(self._constants)}"
-        array = np.asarray(value, self.dtype)
+        array = np.asarray(value, dtype or self.dtype)
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -36,21 +36,12 @@ class Graph:
 
     def columns(self, x: str, start: int, stop: int) -> str:
         """Add the columns `start, ..., stop - 1` of `x`."""
-        ends = []
-        for label, value in (("starts", start), ("ends", stop), ("axes", 1)):
-            name = f"{label}_{len(self._constants)}"
-            self._constants.append(self._onnx.numpy_helper.from_array(np.asarray([value], np.int64), name))
-            ends.append(name)
-        return self.add("Slice", x, *ends)
+        return self.add(
+            "Slice", x, *(self.constant([place], "place", np.int64) for place in (start, stop, 1))
+        )
 
     def model(self, inputs: dict[str, int], outputs: dict[str, int], words: dict[str, str]) -> bytes:
-        """Return the bytes of the model.
-
-        **Arguments:**
-
-        - `inputs`, `outputs`: name to number of columns; the number of rows is free.
-        - `words`: the model's metadata.
-        """
+        """Return the bytes of the model; `inputs` and `outputs` are names with their numbers of columns."""
         helper = self._onnx.helper
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)
 

@@ -32,16 +32,14 @@ def write_onnx(
     """Write the map from latents `(n, latent)` to draws `(n, dim)` as an ONNX file, atomically.
 
     The metadata hold `latent`, the law to draw the latents from (JSON: `law`, and its `size` or its
-    `weights`, `means`, `choleskys`), which `pushforward.runtime.law` makes a law again, and `about`, the
-    sampler's story. The draws are the unconstrained coordinates, as those of `sampler.sample`.
-
-    **Arguments:**
-
-    - `path`: a file whose name ends in `.onnx`.
-    - `latent`, `network`, `frame`, `about`: the parts of a sampler.
-    - `more`: further metadata, such as the names and constraints of the coordinates.
+    `weights`, `means`, `choleskys`), which `pushforward.runtime.law` makes a law again; `about`, the
+    sampler's story; and `more`, such as the names and constraints of the coordinates. The draws are the
+    unconstrained coordinates, as those of `sampler.sample`.
     """
-    path = check_path(path)
+    path = Path(path)
+    if path.suffix != ".onnx":
+        raise ValueError(f"`path` must end in `.onnx`; got {str(path)!r}. `sampler.save` writes other files.")
+    check_place(path)
     arrays = [leaf for leaf in jax.tree.leaves((network, frame)) if isinstance(leaf, jax.Array | np.ndarray)]
     if not all(np.all(np.isfinite(array)) for array in arrays):
         raise ValueError(
@@ -67,12 +65,3 @@ def describe(latent: Latent) -> dict[str, Any]:
     fields = {field.name: getattr(latent, field.name) for field in dataclasses.fields(latent)}
     plain = {name: v if isinstance(v, int) else np.asarray(v).tolist() for name, v in fields.items()}
     return {"law": type(latent).__name__, **plain}
-
-
-def check_path(path: str | os.PathLike) -> Path:
-    """Return where to write, or say why nothing can be written there."""
-    path = Path(path)
-    if path.suffix != ".onnx":
-        raise ValueError(f"`path` must end in `.onnx`; got {str(path)!r}. `sampler.save` writes other files.")
-    check_place(path)
-    return path

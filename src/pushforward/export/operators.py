@@ -66,12 +66,6 @@ def add_mlp(graph: Graph, net: MLP, x: str) -> str:
     return graph.add("Add", h, x)
 
 
-def add_modulated(graph: Graph, network: Modulated, z: str) -> str:
-    """Add `z exp(3 tanh(s / 3)) + a`, with `[s, a]` the network of `z`."""
-    both = add_mlp(graph, network.net, z)
-    return _stretched(graph, z, both, np.ones(network.in_size), graph.constant(MOST))
-
-
 def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
     """Add the layers one after the other: coordinates kept are stretched by one and shifted by nothing."""
     for index, net in enumerate(network.nets):
@@ -85,6 +79,7 @@ def add_coupled(graph: Graph, network: Coupled, z: str) -> str:
 
 
 def _stretched(graph: Graph, z: str, both: str, moved: np.ndarray, bound: str) -> str:
+    """Add `z exp(bound tanh(s / bound)) + a`, with `[s, a]` as `both`, where coordinates are `moved`."""
     dim, moving = len(moved), graph.constant(moved, "moved")
     bent = graph.add("Tanh", graph.add("Div", graph.columns(both, 0, dim), bound))
     stretch = graph.add("Mul", graph.add("Mul", bent, bound), moving)
@@ -97,7 +92,8 @@ def add_network(graph: Graph, network: Any, z: str) -> str:
     if isinstance(network, MLP):
         return add_mlp(graph, network, z)
     if isinstance(network, Modulated):
-        return add_modulated(graph, network, z)
+        both = add_mlp(graph, network.net, z)
+        return _stretched(graph, z, both, np.ones(network.in_size), graph.constant(MOST))
     if isinstance(network, Coupled):
         return add_coupled(graph, network, z)
     raise TypeError(
@@ -108,22 +104,18 @@ def add_network(graph: Graph, network: Any, z: str) -> str:
 
 def add_frame(graph: Graph, frame: Frame, u: str, output: str) -> str:
     """Add `centre + scale * sinh(bend * v) / bend`, `v = shift + matrix @ u`; where `bend = 0`, it is `v`."""
-    fields = {
-        name: np.asarray(getattr(frame, name)) for name in ("centre", "scale", "bend", "shift", "matrix")
-    }
-    v = graph.add("Gemm", u, *(graph.constant(fields[n], n) for n in ("matrix", "shift")), transB=1)
-    bend = fields["bend"]
+    matrix, shift, scale, centre = (
+        graph.constant(getattr(frame, name), name) for name in ("matrix", "shift", "scale", "centre")
+    )
+    v = graph.add("Gemm", u, matrix, shift, transB=1)
+    bend = np.asarray(frame.bend)
     if np.any(bend != 0):
-        safe = np.where(bend != 0, bend, 1.0)
-        curved = graph.add(
-            "Div", _sinh(graph, graph.add("Mul", v, graph.constant(safe, "bend"))), graph.constant(safe)
-        )
+        safe = graph.constant(np.where(bend != 0, bend, 1.0), "bend")
+        curved = graph.add("Div", _sinh(graph, graph.add("Mul", v, safe)), safe)
         # Masks of 0 and 1 would turn an overflow into 0 * inf; a choice does not.
-        v = graph.add(
-            "Where", graph.add("Greater", graph.constant(abs(bend)), graph.constant(0.0)), curved, v
-        )
-    scaled = graph.add("Mul", v, graph.constant(fields["scale"], "scale"))
-    return graph.add("Add", scaled, graph.constant(fields["centre"], "centre"), output=output)
+        is_bent = graph.add("Greater", graph.constant(abs(bend)), graph.constant(0.0))
+        v = graph.add("Where", is_bent, curved, v)
+    return graph.add("Add", graph.add("Mul", v, scale), centre, output=output)
 
 
 def _sinh(graph: Graph, a: str) -> str:

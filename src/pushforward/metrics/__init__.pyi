@@ -4,9 +4,6 @@ from pushforward.metrics.floors import floor_of_selection as floor_of_selection
 from pushforward.metrics.ksd import ksd_imq_u as ksd_imq_u
 from pushforward.metrics.ksd import ksd_imq_v as ksd_imq_v
 from pushforward.metrics.ksd import ksd_rbf_u as ksd_rbf_u
-from pushforward.metrics.modes import emc as emc
-from pushforward.metrics.modes import mode_weight_error as mode_weight_error
-from pushforward.metrics.modes import mode_weights as mode_weights
 from pushforward.metrics.moments import mean_error as mean_error
 from pushforward.metrics.moments import sd_ratio as sd_ratio
 from pushforward.metrics.protocols import PROTOCOLS as PROTOCOLS

@@ -35,14 +35,10 @@ def floor(
 
     - `key`: each repeat takes draws, and where it needs one a reference, of its own.
     - `metric`: a name in `PROTOCOLS`, or a function `(key, draws, target) -> value`.
-    - `target`: one that can be sampled exactly.
-    - `n`: how many draws are judged at a time.
+    - `target`, `n`: one that can be sampled exactly, and how many draws are judged at a time.
     - `repeats`: at least 2; 20 gives the mean to a quarter of the spread.
     """
-    check_key(key)
-    repeats = check_count(repeats, "repeats", at_least=2)
-    values = _scores(key, _protocol(metric), _exact(target), check_count(n, "n"), repeats)
-    return Floor(float(np.mean(values)), float(np.std(values, ddof=1)), repeats)
+    return floor_of_selection(key, metric, target, n, repeats, checkpoints=1)
 
 
 def floor_of_selection(
@@ -55,40 +51,28 @@ def floor_of_selection(
 ) -> Floor:
     """Return what an exact sampler scores when, as in the paper, the best checkpoint is reported.
 
-    There, each of 50 checkpoints is judged by the mean of 20 repeats, and the lowest mean is the
-    result (facts 0, 5.2). With checkpoints that are all exact this takes the minimum of 50 noisy
-    means: a score below `floor` that no sampler has earned. The spread is that of the repeats at
-    the chosen checkpoint, which is what the paper prints.
+    There, each of 50 checkpoints is judged by the mean of 20 repeats, and the lowest mean is the result
+    (facts 0, 5.2). With checkpoints that are all exact this takes the minimum of 50 noisy means: a score
+    below `floor` that no sampler has earned. The spread is that of the repeats at the chosen checkpoint,
+    which is what the paper prints.
 
     Arguments as in `floor`, and `checkpoints`: among how many the lowest is taken.
     """
     check_key(key)
-    repeats = check_count(repeats, "repeats", at_least=2)
-    checkpoints = check_count(checkpoints, "checkpoints")
-    judge, exact, n = _protocol(metric), _exact(target), check_count(n, "n")
-    values = _scores(key, judge, exact, n, checkpoints * repeats).reshape(checkpoints, repeats)
-    best = values[np.argmin(values.mean(axis=1))]
-    return Floor(float(best.mean()), float(best.std(ddof=1)), repeats)
-
-
-def _scores(key: Key[Array, ""], judge: Protocol, target: ExactTarget, n: int, repeats: int) -> np.ndarray:
-    def once(key: Key[Array, ""]) -> float:
-        key_draws, key_metric = jax.random.split(key)
-        return float(judge(key_metric, exact_draws(key_draws, target, n), target))
-
-    return np.array([once(each) for each in jax.random.split(key, repeats)])
-
-
-def _protocol(metric: str | Protocol) -> Protocol:
-    if callable(metric):
-        return metric
-    return PROTOCOLS[check_choice(metric, "metric", PROTOCOLS)]
-
-
-def _exact(target: ExactTarget) -> ExactTarget:
     if not isinstance(target, ExactTarget):
         raise TypeError(
             f"`target` must be an `ExactTarget`, one with `sample`; got {type(target).__name__}. "
             "A floor is what exact draws score: without them there is none."
         )
-    return target
+    repeats, n = check_count(repeats, "repeats", at_least=2), check_count(n, "n")
+    checkpoints = check_count(checkpoints, "checkpoints")
+    judge = metric if callable(metric) else PROTOCOLS[check_choice(metric, "metric", PROTOCOLS)]
+
+    def once(key: Key[Array, ""]) -> float:
+        key_draws, key_metric = jax.random.split(key)
+        return float(judge(key_metric, exact_draws(key_draws, target, n), target))
+
+    values = np.array([once(each) for each in jax.random.split(key, checkpoints * repeats)])
+    means = values.reshape(checkpoints, repeats).mean(axis=1)
+    best = values.reshape(checkpoints, repeats)[np.argmin(means)]
+    return Floor(float(best.mean()), float(best.std(ddof=1)), repeats)

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import ExactTarget
 from pushforward.metrics.ksd import ksd_imq_u, ksd_imq_v, ksd_rbf_u
-from pushforward.metrics.modes import mode_weight_error
 from pushforward.metrics.moments import mean_error, sd_ratio
 from pushforward.metrics.two_sample import energy_distance, mmd, sliced_w2
 
@@ -57,7 +56,6 @@ PROTOCOLS: dict[str, Protocol] = {
     "sliced_w2": eqx.Partial(against_exact, distance=sliced_w2),
     "mmd": eqx.Partial(against_exact, distance=lambda key, x, y: mmd(x, y)),
     "energy_distance": eqx.Partial(against_exact, distance=lambda key, x, y: energy_distance(x, y)),
-    "mode_weight_error": lambda key, draws, target: mode_weight_error(draws, target),
     # Of all coordinates the worst: the largest shift, and the ratio farthest from 1 as a factor.
     "mean_error": lambda key, draws, target: jnp.max(jnp.abs(mean_error(draws, target))),
     "sd_ratio": lambda key, draws, target: _farthest_from_one(sd_ratio(draws, target)),

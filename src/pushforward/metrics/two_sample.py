@@ -8,10 +8,7 @@ from jaxtyping import Array, ArrayLike, Float, Key
 from pushforward.checks import check_count, check_key
 from pushforward.kernels import RBF, median, squared_distances
 from pushforward.metrics.inputs import check_pair
-from pushforward.metrics.tiles import mean_of_pairs
-
-WIDEST, NUM_BANDWIDTHS = 4.0, 5
-"""`mmd` looks at 4, 2, 1, 1/2 and 1/4 times the median distance."""
+from pushforward.metrics.ksd import mean_of_pairs
 
 
 def sliced_w2(
@@ -24,14 +21,9 @@ def sliced_w2(
 
         sqrt( mean over directions u of W2^2(u.x, u.y) )
 
-    On a line W2 is exact: sort both sides and pair them off. Independent exact draws do not score
-    0 either; hold it against `floor`. For heavy tails see `in_asinh`.
-
-    **Arguments:**
-
-    - `key`: chooses the directions, uniformly on the sphere.
-    - `x`, `y`: draws of shape `(n, dim)`.
-    - `num_directions`: how many lines to project on.
+    The key chooses the directions, uniformly on the sphere. On a line W2 is exact: sort both sides and pair
+    them off. Independent exact draws do not score 0 either; hold it against `floor`. For heavy tails see
+    `in_asinh`.
     """
     check_key(key)
     x, y = check_pair(x, y, equal=True)
@@ -102,15 +94,15 @@ def _mmd(x: Float[Array, "n dim"], y: Float[Array, "m dim"]) -> Float[Array, ""]
     # The median of all pairs holds the zeros of the diagonal; with 100 draws or more it is the
     # median distance to within a percent, and the kernels span a factor of sixteen.
     typical = jnp.sqrt(jnp.maximum(median(squared_distances(some, some)), 1e-12))
-    widest = RBF(WIDEST * typical)
+    widest, halvings = RBF(4.0 * typical), 4
 
     def table(rows, columns):
         total = value = widest.gram(rows, columns)
-        for _ in range(NUM_BANDWIDTHS - 1):
+        for _ in range(halvings):
             # Half the bandwidth is the fourth power: one exponential serves them all.
             value = (value * value) ** 2
             total = total + value
-        return total / NUM_BANDWIDTHS
+        return total / (halvings + 1)
 
     return (
         mean_of_pairs(table, x, x, off_diagonal=True)

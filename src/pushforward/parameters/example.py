@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from pushforward.checks import check_choice
 from pushforward.parameters.record import Parameters
-from pushforward.parameters.specs import EXAMPLES, match_names, read_constraint
+from pushforward.parameters.specs import EXAMPLES, read_constraint
 
 
 class Structure(NamedTuple):
@@ -34,16 +35,19 @@ def parameters_of_example(example: Any, constraints: Any) -> tuple[Parameters, S
     words = {path: "x" if single else ".".join(_word(step) for step in path) for path in leaves}
     paths = _written(example)
     names = [words[path] for path in paths]
-    if single and constraints is not None and not isinstance(constraints, Mapping):
+    constraints = {} if constraints is None else constraints
+    if single and not isinstance(constraints, Mapping):
         constraints = {"x": constraints}
-    if constraints is not None and not isinstance(constraints, Mapping):
+    if not isinstance(constraints, Mapping):
         raise TypeError(
             f"`constraints` must map names of `example` to constraints, such as {EXAMPLES}; "
             f"got {type(constraints).__name__}."
         )
-    specs = match_names(flat(constraints) if constraints is not None else None, names)
+    specs = flat(constraints)
+    for name in specs:
+        check_choice(name, "constraints", names)
     items = tuple(
-        read_constraint(name, _shape(name, leaves[path]), specs[name])
+        read_constraint(name, _shape(name, leaves[path]), specs.get(name))
         for name, path in zip(names, paths, strict=True)
     )
     return Parameters(items), Structure(tree, tuple(words.values()))
@@ -70,10 +74,8 @@ def _written(node: Any) -> list[tuple[Any, ...]]:
 
 
 def _word(step: Any) -> str:
-    for attribute in ("key", "name", "idx"):
-        if hasattr(step, attribute):
-            return str(getattr(step, attribute))
-    return str(step)
+    found = (getattr(step, attribute) for attribute in ("key", "name", "idx") if hasattr(step, attribute))
+    return str(next(found, step))
 
 
 def _shape(name: str, leaf: Any) -> tuple[int, ...]:

@@ -12,11 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Values = Any
-"""An array of NumPy or of JAX, traced or not."""
-
-Module = Any
-"""The module that computes with an array: NumPy, or JAX's."""
+Values = Module = Any
+"""An array of NumPy or of JAX, traced or not; and the module that computes with it."""
 
 Shape = tuple[int, ...]
 
@@ -46,15 +43,6 @@ class Kind(NamedTuple):
 
     constants: tuple[str, ...] = ()
     """Which constants it needs: none, `low`, `high`, or both."""
-
-
-def namespace(x: Values) -> Module:
-    """Return the module that computes with `x`."""
-    if isinstance(x, np.ndarray | np.generic):
-        return np
-    import jax.numpy as jnp
-
-    return jnp
 
 
 def softplus(xp: Module, x: Values) -> Values:

@@ -11,20 +11,10 @@ from pushforward.parameters.matrices import (
 from pushforward.parameters.vectors import L1_BALL, ORDERED, POSITIVE_ORDERED, SIMPLEX, ZERO_SUM
 
 KINDS: dict[str, Kind] = {
-    "real": Kind(
-        lambda xp, u: u,
-        lambda xp, y: y,
-        lambda xp, u: xp.zeros_like(u),
-    ),
-    "positive": Kind(
-        lambda xp, u: xp.exp(u),
-        lambda xp, y: xp.log(y),
-        lambda xp, u: u,
-    ),
+    "real": Kind(lambda xp, u: u, lambda xp, y: y, lambda xp, u: xp.zeros_like(u)),
+    "positive": Kind(lambda xp, u: xp.exp(u), lambda xp, y: xp.log(y), lambda xp, u: u),
     "softplus_positive": Kind(
-        softplus,
-        lambda xp, y: y + xp.log(-xp.expm1(-y)),
-        lambda xp, u: -softplus(xp, -u),
+        softplus, lambda xp, y: y + xp.log(-xp.expm1(-y)), lambda xp, u: -softplus(xp, -u)
     ),
     "greater_than": Kind(
         lambda xp, u, low: low + xp.exp(u),

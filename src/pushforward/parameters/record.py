@@ -4,12 +4,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pushforward.checks import check_choice
-from pushforward.parameters.kind import Kind, Values, namespace
+
+if TYPE_CHECKING:
+    from pushforward.parameters.kind import Kind, Module, Shape, Values
 
 MAX_SIZE = 2**31
 """No honest parameter is larger; a stranger's file shall not overflow a product of sizes."""
@@ -39,34 +41,29 @@ class Parameter:
         sizes = isinstance(self.shape, tuple) and all(type(n) is int and n >= 0 for n in self.shape)
         if not sizes or math.prod(self.shape) > MAX_SIZE or len(self.shape) > 16:
             raise ValueError(f"parameter {self.name!r}: its shape must be sizes; got {self.shape!r}.")
-        from pushforward.parameters.kinds import KINDS  # which most fits never ask for
-
-        check_choice(self.kind, f"constraint of {self.name!r}", KINDS)
+        check_choice(self.kind, f"constraint of {self.name!r}", _kinds())
         try:
-            free = self.map.free_shape(self.shape)
+            self.map.free_shape(self.shape)
         except ValueError as error:
             raise ValueError(
                 f"parameter {self.name!r}: the constraint {self.kind!r} {error}. Change the shape or the "
                 "constraint."
             ) from None
-        object.__setattr__(self, "free_shape", free)
         self._check_bounds()
-        if self.dims is not None and (
-            len(self.dims) != len(self.shape) or not all(isinstance(d, str) and d for d in self.dims)
-        ):
-            raise ValueError(
-                f"parameter {self.name!r}: its {len(self.shape)} axes cannot be named {self.dims}."
-            )
-
-    free_shape: ClassVar[tuple[int, ...]] = ()
-    """The shape of its free coordinates; set when built."""
+        words = self.dims is None or all(isinstance(d, str) and d for d in self.dims)
+        if not words or len(self.shape) != len(self.shape if self.dims is None else self.dims):
+            axes = len(self.shape)
+            raise ValueError(f"parameter {self.name!r}: its {axes} axes cannot be named {self.dims}.")
 
     @property
-    def map(self) -> Kind:
+    def map(self) -> "Kind":
         """The bijection."""
-        from pushforward.parameters.kinds import KINDS
+        return _kinds()[self.kind]
 
-        return KINDS[self.kind]
+    @property
+    def free_shape(self) -> "Shape":
+        """The shape of its free coordinates."""
+        return self.map.free_shape(self.shape)
 
     @property
     def size(self) -> int:
@@ -95,13 +92,9 @@ class Parameter:
                     f"parameter {self.name!r}: `{side}` must be one number or "
                     f"{math.prod(self.shape)}, one for each of its own; got {len(bound)}."
                 )
-        if self.kind == "interval":
-            low, high = self.constants(np.float64)
-            if not np.all(low < high):
-                raise ValueError(
-                    f"parameter {self.name!r}: an interval must end above its start; got {self.low} to "
-                    f"{self.high}."
-                )
+        if self.kind == "interval" and not np.less(*self.constants(np.float64)).all():
+            ends = f"{self.low} to {self.high}"
+            raise ValueError(f"parameter {self.name!r}: an interval must end above its start; got {ends}.")
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,7 @@ class Parameters:
         """Return what coordinates mean, parameter by parameter; how axes are labelled does not matter."""
         return [(p.name, p.shape, p.kind, p.low, p.high) for p in self.items]
 
-    def constrain(self, x: Values) -> dict[str, Values]:
+    def constrain(self, x: "Values") -> "dict[str, Values]":
         """Map coordinates `(..., dim)` to named values `(..., *shape)`."""
         xp, batch = namespace(x), x.shape[:-1]
         return {
@@ -152,7 +145,7 @@ class Parameters:
             for item, u in self._pieces(x)
         }
 
-    def unconstrain(self, values: Mapping[str, Values]) -> Values:
+    def unconstrain(self, values: "Mapping[str, Values]") -> "Values":
         """Map named values back to coordinates; NumPy's arrays to NumPy's, JAX's to JAX's."""
         pieces = []
         for item in self.items:
@@ -162,7 +155,7 @@ class Parameters:
             pieces.append(u.reshape((*batch, item.size)))
         return namespace(pieces[0]).concatenate(pieces, axis=-1)
 
-    def log_det(self, x: Values) -> Values:
+    def log_det(self, x: "Values") -> "Values":
         """Return `log |det|` of `constrain` at coordinates `(..., dim)`."""
         xp = namespace(x)
         total = xp.zeros(x.shape[:-1], x.dtype)
@@ -172,7 +165,7 @@ class Parameters:
                 total = total + logs.sum(axis=tuple(range(x.ndim - 1, logs.ndim)))
         return total
 
-    def _pieces(self, x: Values):
+    def _pieces(self, x: "Values"):
         start = 0
         for item in self.items:
             yield item, x[..., start : start + item.size].reshape((*x.shape[:-1], *item.free_shape))
@@ -183,9 +176,8 @@ class Parameters:
         names = []
         for item in self.items:
             label = item.name if item.kind == "real" else f"{item.name} ({item.kind}, free)"
-            places = np.ndindex(*item.free_shape) if item.free_shape else [()]
-            for place in places:
-                names.append(label + (f"[{','.join(map(str, place))}]" if place else ""))
+            places = np.ndindex(*item.free_shape)
+            names += [label + (f"[{','.join(map(str, place))}]" if place else "") for place in places]
         return names
 
     def to_json(self) -> str:
@@ -202,6 +194,21 @@ class Parameters:
             return Parameters(items, coords)
         except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise ValueError(f"this does not describe parameters: {type(error).__name__}: {error}.") from None
+
+
+def _kinds() -> "dict[str, Kind]":
+    from pushforward.parameters.kinds import KINDS  # which most fits never ask for
+
+    return KINDS
+
+
+def namespace(x: "Values") -> "Module":
+    """Return the module that computes with `x`: NumPy, or JAX's."""
+    if isinstance(x, np.ndarray | np.generic):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
 
 
 def _tuples(value: Any) -> Any:

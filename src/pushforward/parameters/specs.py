@@ -1,6 +1,5 @@
 """From what a user writes for a constraint to a `Parameter`: a word, a tuple, or NumPyro's own."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,20 +11,12 @@ from pushforward.parameters.record import Bound, Parameter
 EXAMPLES = "'positive', ('interval', 0, 1), 'simplex', or one of NumPyro's"
 
 _ALIASES = {
-    "nonnegative": "positive",
-    "lower": "greater_than",
-    "upper": "less_than",
-    "ordered_vector": "ordered",
-    "positive_ordered_vector": "positive_ordered",
-    "cholesky": "lower_cholesky",
-    "cholesky_corr": "corr_cholesky",
-    "correlation_cholesky": "corr_cholesky",
-    "correlation": "corr_matrix",
-    "covariance": "positive_definite",
-    "positive_semidefinite": "positive_definite",
-    "real_vector": "real",
-    "real_matrix": "real",
-}
+    "nonnegative": "positive", "lower": "greater_than", "upper": "less_than", "ordered_vector": "ordered",
+    "positive_ordered_vector": "positive_ordered", "cholesky": "lower_cholesky",
+    "cholesky_corr": "corr_cholesky", "correlation_cholesky": "corr_cholesky", "correlation": "corr_matrix",
+    "covariance": "positive_definite", "positive_semidefinite": "positive_definite",
+    "real_vector": "real", "real_matrix": "real",
+}  # fmt: skip
 """Other words for kinds."""
 
 _NUMPYRO = {
@@ -45,12 +36,10 @@ def read_constraint(
     name: str, shape: tuple[int, ...], spec: Any, dims: tuple[str, ...] | None = None
 ) -> Parameter:
     """Return the parameter that a constraint of `name` means, or say what is wrong with it."""
-    if spec is None:
-        return Parameter(name, shape, dims=dims)
-    if isinstance(spec, str):
-        return _parameter(name, shape, spec, (), dims)
-    if isinstance(spec, tuple | list) and spec and isinstance(spec[0], str):
-        return _parameter(name, shape, spec[0], tuple(spec[1:]), dims)
+    spec = "real" if spec is None else spec
+    word, *constants = spec if isinstance(spec, tuple | list) and spec else (spec,)
+    if isinstance(word, str):
+        return _parameter(name, shape, word, constants, dims)
     if any(base.__module__.startswith("numpyro") for base in type(spec).__mro__):
         return _from_numpyro(name, shape, spec, dims)
     raise TypeError(
@@ -59,24 +48,20 @@ def read_constraint(
     )
 
 
+_NAMED = {(None, None): "real", (0.0, None): "positive", (0.0, 1.0): "unit_interval"}
+"""Limits that have kinds of their own."""
+
+
 def limits(name: str, shape: tuple[int, ...], low: Any, high: Any, dims: Any = None) -> Parameter:
     """Return a parameter between `low` and `high`, where an infinite one is none."""
     low, high = _limit(name, shape, low, -np.inf), _limit(name, shape, high, np.inf)
-    if low is None and high is None:
-        return Parameter(name, shape, dims=dims)
-    if high is None:
-        kind = "positive" if low == 0.0 else "greater_than"
-        return Parameter(name, shape, kind, low=None if kind == "positive" else low, dims=dims)
-    if low is None:
-        return Parameter(name, shape, "less_than", high=high, dims=dims)
-    if (low, high) == (0.0, 1.0):
-        return Parameter(name, shape, "unit_interval", dims=dims)
-    return Parameter(name, shape, "interval", low=low, high=high, dims=dims)
+    if (low, high) in _NAMED:
+        return Parameter(name, shape, _NAMED[low, high], dims=dims)
+    kind = "greater_than" if high is None else "less_than" if low is None else "interval"
+    return Parameter(name, shape, kind, low=low, high=high, dims=dims)
 
 
-def _parameter(
-    name: str, shape: tuple[int, ...], word: str, constants: tuple[Any, ...], dims: Any
-) -> Parameter:
+def _parameter(name: str, shape: tuple[int, ...], word: str, constants: list[Any], dims: Any) -> Parameter:
     words = {**{kind: kind for kind in KINDS}, **_ALIASES}
     kind = words[check_choice(word, f"constraints[{name!r}]", words)]
     sides = KINDS[kind].constants
@@ -86,9 +71,9 @@ def _parameter(
             f"`constraints`: {word!r} of {name!r} takes {wanted} number(s), as in {example}; "
             f"got {len(constants)}."
         )
-    if not sides:
-        return Parameter(name, shape, kind, dims=dims)
     given = dict(zip(sides, constants, strict=True))
+    if not given:
+        return Parameter(name, shape, kind, dims=dims)
     return limits(name, shape, given.get("low", -np.inf), given.get("high", np.inf), dims)
 
 
@@ -125,12 +110,3 @@ def _limit(name: str, shape: tuple[int, ...], value: Any, none: float) -> Bound:
             f"got {value!r}. Split it into two parameters."
         )
     return flat[0] if len(set(flat)) == 1 else tuple(flat)
-
-
-def match_names(constraints: Mapping[str, Any] | None, names: list[str]) -> dict[str, Any]:
-    """Return the constraint of every name, `None` for real; a name that is nobody's is an error."""
-    if constraints is None:
-        return dict.fromkeys(names)
-    for name in constraints:
-        check_choice(name, "constraints", names)
-    return {name: constraints.get(name) for name in names}

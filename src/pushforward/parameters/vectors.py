@@ -4,16 +4,7 @@ import math
 
 import numpy as np
 
-from pushforward.parameters.kind import (
-    Kind,
-    Module,
-    Shape,
-    Values,
-    arctanh,
-    expected,
-    log_sech2,
-    softplus,
-)
+from pushforward.parameters.kind import Kind, Module, Shape, Values, arctanh, expected, log_sech2, softplus
 
 
 def _vector(shape: Shape) -> Shape:

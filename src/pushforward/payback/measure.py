@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Algorithm, Target, aligned
 from pushforward.checks import check_count, check_key, check_positive
 from pushforward.frame import Frame, InFrame
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.optional import need
 from pushforward.payback.record import BreakEven
 from pushforward.sampler import Sampler

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import FunctionTarget, NamedTarget, Target
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.preflight.properness import Escape, find_escapes
 from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate
 from pushforward.recipe.host import generator

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pushforward.base import Target
 from pushforward.checks import check_key
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks, trial_points
 from pushforward.probing import ROWS, seconds_a_look
 from pushforward.recipe.host import generator

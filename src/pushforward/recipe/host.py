@@ -18,7 +18,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture
 from pushforward.objectives.exact_kl import value_and_log_det
-from pushforward.one_by_one import OneByOne
+from pushforward.operations import OneByOne
 
 
 def generator(key: Key[Array, ""]) -> np.random.Generator:

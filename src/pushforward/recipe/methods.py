@@ -9,7 +9,7 @@ import numpy as np
 
 from pushforward.base import Target
 from pushforward.checks import check_choice
-from pushforward.effort import operations
+from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal, fallback, maps, necks, path_laplace, reweight, search, train
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from pushforward import distributed
 from pushforward.base import key_for
-from pushforward.failures import came_from_running, in_one_line, is_exhausted
+from pushforward.programs import came_from_running, in_one_line, is_exhausted
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe

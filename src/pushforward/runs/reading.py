@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pushforward.arrays import read_lines
 from pushforward.container import BadFileError
-from pushforward.lines import read_lines
 from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pushforward.checks import check_choice
-
-Activation = Callable[[np.ndarray, np.ndarray], None]
+Activation = Callable[[np.ndarray, np.ndarray], object]
 """`act(h, spare)`: replace `h` by `a(h)`; `spare` has its shape and may be overwritten."""
 
 
@@ -36,10 +34,6 @@ def _leaky_relu(h: np.ndarray, spare: np.ndarray) -> None:
     np.maximum(h, spare, out=h)
 
 
-def _relu(h: np.ndarray, spare: np.ndarray) -> None:
-    np.maximum(h, 0.0, out=h)
-
-
 def _silu(h: np.ndarray, spare: np.ndarray) -> None:
     np.negative(h, out=spare)
     np.exp(spare, out=spare)
@@ -56,21 +50,12 @@ def _squareplus(h: np.ndarray, spare: np.ndarray) -> None:
     h *= 0.5
 
 
-def _tanh(h: np.ndarray, spare: np.ndarray) -> None:
-    np.tanh(h, out=h)
-
-
 ACTIVATIONS: dict[str, Activation] = {
     "elu": _elu,
     "gelu": _gelu,
     "leaky_relu": _leaky_relu,
-    "relu": _relu,
+    "relu": lambda h, spare: np.maximum(h, 0.0, out=h),
     "silu": _silu,
     "squareplus": _squareplus,
-    "tanh": _tanh,
+    "tanh": lambda h, spare: np.tanh(h, out=h),
 }
-
-
-def activation(name: str) -> Activation:
-    """Look an activation up by name."""
-    return ACTIVATIONS[check_choice(name, "activation", ACTIVATIONS)]

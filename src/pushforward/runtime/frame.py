@@ -9,23 +9,13 @@ class Frame:
     """`x = centre + scale * sinh(bend * v) / bend` with `v = shift + matrix @ u`; `v` where `bend = 0`."""
 
     def __init__(
-        self,
-        centre: np.ndarray,
-        scale: np.ndarray,
-        bend: np.ndarray,
-        shift: np.ndarray,
-        matrix: np.ndarray,
+        self, centre: np.ndarray, scale: np.ndarray, bend: np.ndarray, shift: np.ndarray, matrix: np.ndarray
     ):
-        dim = centre.shape[0]
+        self.dim = dim = centre.shape[0]
         if {scale.shape, bend.shape, shift.shape, centre.shape} != {(dim,)} or matrix.shape != (dim, dim):
             raise ValueError("centre, scale, bend, shift and matrix of a Frame must agree in size.")
         self.centre, self.scale, self.bend, self.shift, self.matrix = centre, scale, bend, shift, matrix
         self._bent = np.flatnonzero(bend)
-
-    @property
-    def dim(self) -> int:
-        """Coordinates of a point."""
-        return len(self.centre)
 
     def cast(self, dtype: np.dtype) -> "Frame":
         """Return the same frame with numbers of one type."""

@@ -107,12 +107,9 @@ LAWS = {cls.__name__: cls for cls in (Normal, Uniform, NormalMixture, Independen
 
 
 def law(description: Mapping[str, Any]) -> Law:
-    """Return the law that the metadata of an exported sampler describe, under `latent`.
+    """Return the law that the metadata of an exported sampler describe: `json.loads(metadata["latent"])`.
 
-    **Arguments:**
-
-    - `description`: `{"law": "Normal", "size": 2}`, or `"NormalMixture"` with lists `weights`, `means` and
-        `choleskys`; `json.loads(metadata["latent"])`.
+    Such as `{"law": "Normal", "size": 2}`, or `"NormalMixture"` with lists `weights`, `means`, `choleskys`.
     """
     if not isinstance(description, Mapping):
         raise TypeError(
@@ -121,10 +118,9 @@ def law(description: Mapping[str, Any]) -> Law:
     fields = dict(description)
     build = LAWS[check_choice(fields.pop("law", None), "law", LAWS)]
     try:
-        arrays: dict[str, Any] = {
-            name: np.asarray(value, np.float64) if isinstance(value, list) else value
-            for name, value in fields.items()
+        lists: dict[str, Any] = {
+            k: np.asarray(v, np.float64) for k, v in fields.items() if isinstance(v, list)
         }
-        return build(**arrays)
+        return build(**fields | lists)
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"`description` does not describe a law of latents: {error}") from None

@@ -4,7 +4,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pushforward.runtime.activations import activation as find_activation
+from pushforward.checks import check_choice
+from pushforward.runtime.activations import ACTIVATIONS
 from pushforward.runtime.products import multiply, piece_rows
 from pushforward.structure import LEAST, MOST
 
@@ -39,12 +40,9 @@ class MLP:
             raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
         self.in_size, self.out_size = sizes[0], sizes[-1]
         self.weights, self.biases, self.activation, self.skip = weights, biases, activation, bool(skip)
-        self._act = find_activation(activation)
-
-    @property
-    def narrow(self) -> bool:
+        self._act = ACTIVATIONS[check_choice(activation, "activation", ACTIVATIONS)]
+        self.narrow = all(piece_rows(weight) for weight in weights)
         """Whether all of its products are done by the thread that asks for them."""
-        return all(piece_rows(weight) for weight in self.weights)
 
     def cast(self, dtype: np.dtype) -> "MLP":
         """Return the same network with weights of one type, laid out for products with rows."""
@@ -73,12 +71,7 @@ class Modulated:
     def __init__(self, net: MLP):
         if not isinstance(net, MLP) or net.out_size != 2 * net.in_size:
             raise ValueError("the net of a Modulated map must have twice as many outputs as inputs.")
-        self.net, self.in_size, self.out_size = net, net.in_size, net.in_size
-
-    @property
-    def narrow(self) -> bool:
-        """Whether all of its products are done by the thread that asks for them."""
-        return self.net.narrow
+        self.net, self.in_size, self.out_size, self.narrow = net, net.in_size, net.in_size, net.narrow
 
     def cast(self, dtype: np.dtype) -> "Modulated":
         """Return the same network with weights of one type."""
@@ -104,11 +97,7 @@ class Coupled:
         if dim < 1 or any((net.in_size, net.out_size) != (dim, 2 * dim) for net in nets):
             raise ValueError("the nets of a Coupled map must each have twice as many outputs as inputs.")
         self.nets, self.in_size, self.out_size = tuple(nets), dim, dim
-
-    @property
-    def narrow(self) -> bool:
-        """Whether all of its products are done by the thread that asks for them."""
-        return all(net.narrow for net in self.nets)
+        self.narrow = all(net.narrow for net in nets)
 
     def cast(self, dtype: np.dtype) -> "Coupled":
         """Return the same network with weights of one type."""

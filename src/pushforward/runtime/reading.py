@@ -2,7 +2,6 @@
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from pushforward.runtime.latents import LAWS
 from pushforward.runtime.networks import MLP, Coupled, Modulated
 from pushforward.runtime.sampler import Sampler
 from pushforward.structure import rebuild
-
-if TYPE_CHECKING:
-    from pushforward.parameters import Parameters
 
 _CLASSES = {"MLP": MLP, "Modulated": Modulated, "Coupled": Coupled, "Frame": Frame, **LAWS}
 _LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated, Coupled)
@@ -32,14 +28,13 @@ def load(path: str | os.PathLike) -> Sampler:
         kinds = isinstance(latent, _LAWS), isinstance(network, _NETWORKS), isinstance(frame, Frame)
         if parts or tensors or not all(kinds):
             raise ValueError("its parts are not a latent, a network and a frame.")
-        return Sampler(latent, network, frame, dict(body["about"]), _parameters(names))
+        parameters = None
+        if names is not None:
+            from pushforward.parameters import (
+                Parameters,  # most samplers have none, and need not wait for them
+            )
+
+            parameters = Parameters.from_json(names)
+        return Sampler(latent, network, frame, dict(body["about"]), parameters)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise BadFileError(f"{path} does not describe a sampler: {error}") from None
-
-
-def _parameters(text: Any) -> "Parameters | None":
-    if text is None:
-        return None
-    from pushforward.parameters import Parameters  # most samplers have none, and need not wait for them
-
-    return Parameters.from_json(text)

@@ -48,19 +48,10 @@ class Sampler:
         if parameters is not None and parameters.dim != frame.dim:
             raise ValueError(f"parameters ({parameters.dim}) and frame ({frame.dim}) must fit.")
         self.dtype = np.dtype(frame.centre.dtype)
-        self.latent = latent.cast(self.dtype)
+        self.latent: Law = latent.cast(self.dtype)
         self.network, self.frame = network.cast(self.dtype), frame.cast(self.dtype)
         self.about, self.parameters = {} if about is None else about, parameters
-
-    @property
-    def dim(self) -> int:
-        """Coordinates of a draw."""
-        return self.frame.dim
-
-    @property
-    def latent_dim(self) -> int:
-        """Coordinates of a latent."""
-        return self.latent.dim
+        self.latent_dim, self.dim = latent.dim, frame.dim
 
     def __repr__(self) -> str:
         return f"Sampler({type(self.latent).__name__}({self.latent_dim}) -> {self.dim}, NumPy)"
@@ -90,11 +81,8 @@ class Sampler:
     def sample(self, rng: np.random.Generator | int, num_samples: int) -> np.ndarray:
         """Draw `num_samples` points, of shape `(num_samples, dim)`: unconstrained coordinates, as in JAX.
 
-        **Arguments:**
-
-        - `rng`: a seed, or a `numpy.random.Generator`, which then moves on. The same seed gives the same
-            draws, the first of which do not depend on how many follow.
-        - `num_samples`: how many.
+        The same seed gives the same draws, the first of which do not depend on how many follow. A
+        `numpy.random.Generator` moves on.
         """
         num_samples = check_count(num_samples, "num_samples")
         out, start = np.empty((num_samples, self.dim), self.dtype), 0

@@ -74,24 +74,12 @@ class Funnel(ExactTarget):
 
 def funnel() -> Funnel:
     """Return the paper's funnel: `x2 ~ N(4, 3^2)`, `x1 | x2 ~ N(1, e^x2)`, with the right score."""
-    return Funnel(
-        2,
-        neck=1,
-        neck_mean=4.0,
-        neck_scale=3.0,
-        centre=1.0,
-        window=((-5.0, 15.0), (-5.0, 15.0)),
-    )
+    window = ((-5.0, 15.0),) * 2
+    return Funnel(2, neck=1, neck_mean=4.0, neck_scale=3.0, centre=1.0, window=window)
 
 
 def funnel_nd(dim: int = 10) -> Funnel:
     """Return Neal's funnel: `x0 ~ N(0, 3^2)`, `x_i | x0 ~ N(0, e^x0)` for the other coordinates."""
-    return Funnel(
-        dim,
-        neck=0,
-        neck_mean=0.0,
-        neck_scale=3.0,
-        centre=0.0,
-        name="funnel_nd",
-        window=((-9.0, 9.0),) + ((-15.0, 15.0),) * (dim - 1),
-    )
+    window = ((-9.0, 9.0),) + ((-15.0, 15.0),) * (dim - 1)
+    name = "funnel_nd"
+    return Funnel(dim, neck=0, neck_mean=0.0, neck_scale=3.0, centre=0.0, name=name, window=window)

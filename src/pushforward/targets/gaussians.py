@@ -38,14 +38,7 @@ class Gaussian(ExactTarget):
         name: str = "gaussian",
         window: Window | None = None,
     ):
-        """Factorise in double precision on the host, then keep the default precision.
-
-        **Arguments:**
-
-        - `mean`: array of shape `(dim,)`.
-        - `covariance`, `precision`: one of the two, symmetric positive definite, `(dim, dim)`.
-        - `name`, `window`: for reports and plots.
-        """
+        """Factorise one of `covariance` and `precision`, in double precision on the host."""
         loc = np.asarray(mean, np.float64)
         if loc.ndim != 1 or loc.size == 0:
             raise ValueError(f"`mean` must have shape (dim,); got shape {loc.shape}.")
@@ -115,31 +108,17 @@ def gaussian(dim: int = 2) -> Gaussian:
     The paper's has mean `(-1, 1)` and *precision* `[[3, -1/2], [-1/2, 1]]`.
     """
     if check_count(dim, "dim") != 2:
-        window = ((-5.0, 5.0),) * dim
-        return Gaussian(np.zeros(dim), np.eye(dim), name=f"gaussian_{dim}d", window=window)
-    return Gaussian(
-        [-1.0, 1.0],
-        precision=[[3.0, -0.5], [-0.5, 1.0]],
-        window=((-5.0, 5.0), (-5.0, 5.0)),
-    )
+        return Gaussian(np.zeros(dim), np.eye(dim), name=f"gaussian_{dim}d", window=((-5.0, 5.0),) * dim)
+    return Gaussian([-1.0, 1.0], precision=[[3.0, -0.5], [-0.5, 1.0]], window=((-5.0, 5.0),) * 2)
 
 
 def correlated_gaussian(key: Key[Array, ""], dim: int = 10, condition_number: float = 100.0) -> Gaussian:
-    """Return a Gaussian at 0, its variances log-spaced from 1 down, turned at random.
-
-    **Arguments:**
-
-    - `key`: draws the rotation, uniform among all.
-    - `dim`: at least 2, unless the condition number is 1.
-    - `condition_number`: largest variance over smallest, at least 1.
-    """
+    """Return a Gaussian at 0, its variances log-spaced from 1 down, turned at random by the key."""
     check_count(dim, "dim")
     check_positive(condition_number, "condition_number")
     if condition_number < 1 or (dim == 1 and condition_number != 1):
-        raise ValueError(
-            "`condition_number` must be at least 1, and 1 if `dim` is 1; "
-            f"got {condition_number} with dim={dim}."
-        )
+        got = f"got {condition_number} with dim={dim}"
+        raise ValueError(f"`condition_number` must be at least 1, and 1 if `dim` is 1; {got}.")
     # Drawn in single precision always, so that the target does not depend on the default one.
     rotation = np.asarray(jax.random.orthogonal(key, dim, dtype=jnp.float32), np.float64)
     variances = np.logspace(0, -np.log10(condition_number), dim)

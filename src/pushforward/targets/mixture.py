@@ -37,15 +37,7 @@ class Mixture(ExactTarget):
         name: str = "mixture",
         window: Window | None = None,
     ):
-        """Factorise every covariance, and scale the weights to sum to one.
-
-        **Arguments:**
-
-        - `weights`: positive, shape `(k,)`.
-        - `means`: shape `(k, dim)`.
-        - `covariances`: symmetric positive definite, shape `(k, dim, dim)`.
-        - `name`, `window`: for reports and plots.
-        """
+        """Factorise every covariance `(k, dim, dim)`, and scale the weights to sum to one."""
         shares, centres = check_components(weights, means)
         num_components, self.dim = centres.shape
         spreads = np.asarray(covariances, np.float64)

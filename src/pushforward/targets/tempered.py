@@ -9,8 +9,8 @@ from pushforward.checks import check_positive
 class Tempered(Target):
     """A target between a base and another: `log q_b = (1 - b) log base + b log target`.
 
-    Without a base, `b log target`: a flatter or a sharper version of it. The inverse temperature
-    is an array, so a schedule may change it (`equinox.tree_at`) without a new compilation.
+    Without a base, `b log target`: a flatter or a sharper version of it. The inverse temperature `b` is an
+    array, so a schedule may change it (`equinox.tree_at`) without a new compilation.
     """
 
     target: Target
@@ -27,16 +27,7 @@ class Tempered(Target):
         *,
         name: str | None = None,
     ):
-        """Temper `target`.
-
-        **Arguments:**
-
-        - `target`: what `b = 1` gives.
-        - `inverse_temperature`: `b`, at least 0, and at most 1 if there is a base; checked when it
-            is a plain number.
-        - `base`: what `b = 0` gives, easy to sample and as wide as the target; `None` for none.
-        - `name`: for reports; made of the target's otherwise.
-        """
+        """Temper `target`; `b` is checked where it is a plain number."""
         if isinstance(inverse_temperature, int | float):
             check_positive(inverse_temperature, "inverse_temperature", zero=base is not None)
             if base is not None and inverse_temperature > 1:
@@ -53,6 +44,5 @@ class Tempered(Target):
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the weighted sum of the two log densities."""
         b = self.inverse_temperature
-        if self.base is None:
-            return b * self.target.log_density(x)
-        return (1 - b) * self.base.log_density(x) + b * self.target.log_density(x)
+        rest = 0.0 if self.base is None else (1 - b) * self.base.log_density(x)
+        return b * self.target.log_density(x) + rest

@@ -44,8 +44,8 @@ class Warped(ExactTarget):
     ):
         """Bend `base`; its moments after the bend are the author's to work out."""
         self.base, self.warp, self.unwarp = base, warp, unwarp
-        self.mean = None if mean is None else jnp.asarray(mean, float)
-        self.covariance = None if covariance is None else jnp.asarray(covariance, float)
+        moments = (None if each is None else jnp.asarray(each, float) for each in (mean, covariance))
+        self.mean, self.covariance = moments
         self.dim, self.name, self.window = base.dim, name, window
 
     @property
@@ -63,23 +63,16 @@ class Warped(ExactTarget):
 
 
 def _rosenbrock_warp(u: Float[Array, " 2"]) -> Float[Array, " 2"]:
+    # Its own inverse.
     return jnp.stack([-u[0], -u[1] - u[0] ** 2 - 1])
 
 
-def _rosenbrock_unwarp(x: Float[Array, " 2"]) -> Float[Array, " 2"]:
-    # The map is its own inverse.
-    return _rosenbrock_warp(x)
-
-
 def rosenbrock() -> Warped:
-    """Return the paper's Rosenbrock: `x = (-u1, -u2 - u1^2 - 1)`.
-
-    Here `u ~ N((0, 1), [[1, .5], [.5, 1]])`.
-    """
+    """Return the paper's Rosenbrock: `x = (-u1, -u2 - u1^2 - 1)`, `u ~ N((0, 1), [[1, .5], [.5, 1]])`."""
     return Warped(
         Gaussian([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]]),
         _rosenbrock_warp,
-        _rosenbrock_unwarp,
+        _rosenbrock_warp,
         mean=[0.0, -3.0],
         covariance=[[1.0, 0.5], [0.5, 3.0]],
         name="rosenbrock",
@@ -96,10 +89,9 @@ def _squiggle_unwarp(x: Float[Array, " 2"]) -> Float[Array, " 2"]:
 
 
 def squiggle() -> Warped:
-    """Return the paper's Squiggle: `x = (u1, u2 - sin 2u1)`.
+    """Return the paper's Squiggle: `x = (u1, u2 - sin 2u1)`, `u ~ N((1, 1), [[2, .25], [.25, .5]])`.
 
-    Here `u ~ N((1, 1), [[2, .25], [.25, .5]])`. The moments use `E exp(i k u1) = exp(i k - k^2)`
-    and Stein's identity for the cross terms.
+    The moments use `E exp(i k u1) = exp(i k - k^2)`, and Stein's identity for the cross terms.
     """
     sine = sin(2) * exp(-4)  # E sin 2u1
     slope = 2 * cos(2) * exp(-4)  # E (sin 2u1)' = cov(u, sin 2u1) / cov(u, u1)

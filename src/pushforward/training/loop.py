@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from pushforward.base import Algorithm
-from pushforward.failures import came_from_running, in_one_line, is_exhausted
+from pushforward.programs import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome
 from pushforward.training.pace import Crew, next_stride
 

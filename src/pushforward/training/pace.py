@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
 
 from pushforward import distributed
-from pushforward.failures import is_exhausted
+from pushforward.programs import is_exhausted
 from pushforward.training.outcome import Outcome
 
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
-from scipy.sparse.csgraph import connected_components
 
 from pushforward.base import Target
 from pushforward.frame import Frame
@@ -58,9 +57,13 @@ def find_basins(target: Target, peaks: Peaks) -> Basins:
     lowest = _between(target, peaks.points[first], peaks.points[second])
     joined = lowest >= np.minimum(peaks.log_densities[first], peaks.log_densities[second]) - LIMITS.valley
     linked[first[joined], second[joined]] = linked[second[joined], first[joined]] = True
-    # Numbered in the order of their first peaks.
-    group = connected_components(linked, directed=False)[1]
-    chosen = _representatives(group, MAX_MODES if target.dim <= LIMITS.low_dim else LIMITS.few_peaks)
+    # Every peak that can be reached, and basins numbered in the order of their first peaks.
+    reached = np.linalg.matrix_power(linked, k)
+    group = np.unique(np.argmax(reached, axis=1), return_inverse=True)[1]
+    # The first peak of every basin, then others, up to the limit: more cost more than they cover.
+    heads = np.unique(group, return_index=True)[1]
+    limit = max(MAX_MODES if target.dim <= LIMITS.low_dim else LIMITS.few_peaks, len(heads))
+    chosen = np.append(heads, np.setdiff1d(np.arange(k), heads))[:limit]
     return Basins(peaks, group, group[chosen], *_start(peaks.rows(chosen)))
 
 
@@ -75,14 +78,10 @@ def unlinked(
     # Quantiles, since a walk may have run away.
     low, high = np.quantile(np.vstack([peaks.points, x[usable]]), [0.05, 0.95], axis=0)
     spread = high - low + 1e-12
-    near = 1e-2 * spread + 1e-3 * np.abs(x) + 1e-8
     kept: list[int] = []
     for i in np.flatnonzero(usable):
-        others = np.vstack([peaks.points, x[kept]])
-        if not (np.abs(others - x[i]) < near[i]).all(axis=1).any():
+        if len(kept) < MAX_MODES and not _near(x[i], np.vstack([peaks.points, x[kept]]), spread).any():
             kept.append(int(i))
-        if len(kept) == MAX_MODES:
-            break
     found = np.zeros(len(x), bool)
     if not kept:
         return found
@@ -109,16 +108,13 @@ def _between(target: Target, one: np.ndarray, other: np.ndarray) -> Float[np.nda
 def join(one: Peaks, other: Peaks) -> Peaks:
     """Return the peaks of both, those found twice once."""
     spread = np.std(np.vstack([one.points, other.points]), axis=0) + 1e-12
-    near = 1e-2 * spread + 1e-3 * np.abs(other.points)[:, None] + 1e-8
-    known = (np.abs(other.points[:, None] - one.points[None]) < near).all(axis=2).any(axis=1)
+    known = np.array([_near(point, one.points, spread).any() for point in other.points])
     return Peaks(*(np.concatenate([a, b[~known]])[:MAX_MODES] for a, b in zip(one, other, strict=True)))
 
 
-def _representatives(group: Int[np.ndarray, " k"], limit: int) -> Int[np.ndarray, " m"]:
-    """Return the first peak of every basin, then others, up to the limit: more cost more than they cover."""
-    first = np.unique(group, return_index=True)[1]
-    others = np.setdiff1d(np.arange(len(group)), first)
-    return np.concatenate([first, others[: max(limit - len(first), 0)]])
+def _near(point: np.ndarray, others: np.ndarray, spread: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """Return which of the others are the point, but for the rounding of a walk."""
+    return np.all(np.abs(others - point) < 1e-2 * spread + 1e-3 * np.abs(point) + 1e-8, axis=1)
 
 
 def _start(peaks: Peaks) -> tuple[Frame, NormalMixture]:

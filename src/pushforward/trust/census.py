@@ -10,7 +10,7 @@ from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
 from pushforward.mcmc.annealed import anneal
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.recipe.peaks import Peaks, climb_from
 from pushforward.recipe.search import find_peaks, tops_of
 from pushforward.recipe.table import Annealing, Dimensions, Search
@@ -33,14 +33,7 @@ class Census:
 
     @staticmethod
     def take(key: Key[Array, ""], target: Target, settings: CheckSettings | None = None) -> "Census":
-        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find.
-
-        **Arguments:**
-
-        - `key`: a typed key.
-        - `target`: the density.
-        - `settings`: particles and repeats.
-        """
+        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find."""
         check_key(key)
         key_scout, key_weigh = jax.random.split(key)
         seen = one_by_one(target)

@@ -10,16 +10,16 @@ from jaxtyping import Array, Key
 from pushforward.base import Target, aligned
 from pushforward.checks import check_key
 from pushforward.draws import Draws
-from pushforward.one_by_one import one_by_one
+from pushforward.operations import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, every, look
 from pushforward.trust.goodness import goodness_line
-from pushforward.trust.importance import has_density, importance_line
+from pushforward.trust.importance import importance_lines
 from pushforward.trust.inputs import SAMPLER, Handed, check_rows, gather
 from pushforward.trust.line import Line
 from pushforward.trust.modes import modes_line
-from pushforward.trust.moves import Refined, energies_line, moves_line, refine
+from pushforward.trust.moves import energies_line, moves_line, refine
 from pushforward.trust.reference import reference_lines
 from pushforward.trust.report import Pictures, Report
 from pushforward.trust.rows import (
@@ -27,16 +27,12 @@ from pushforward.trust.rows import (
     dependence_line,
     duplicates_line,
     find_repeats,
-    hopeless,
     independent_rows,
     support_line,
     usable_rows,
 )
 from pushforward.trust.settings import LIMITS, CheckSettings
 from pushforward.trust.stein import stein_line
-
-KEPT = 2000
-"""Draws kept for the plots."""
 
 
 def check(
@@ -56,14 +52,11 @@ def check(
 
     **Arguments:**
 
-    - `key`: a typed key.
     - `sampler`: a `Sampler`, any function `sample(key, n)`, or an array of draws `(n, dim)` from elsewhere.
         The rows of an array are taken as a chain's, in order: where they are autocorrelated, only as many
         as are worth independent draws are judged.
-    - `target`: the density that the draws are said to have.
     - `reference`: draws to be trusted, `(m, dim)`, for two-sample tests; independent, or thinned to be so.
-    - `census`: that of an earlier check of the same target, made by `Census.take`. It depends on the
-        target alone, so many samplers may share one.
+    - `census`: that of the same target, made by `Census.take`, which many samplers may share.
     - `settings`: how hard to look.
     """
     started = time.monotonic()
@@ -89,8 +82,9 @@ def check(
             raise ValueError("`reference` must be finite; some of its rows are not.")
     key_draws, key_rest = jax.random.split(key)
     handed = gather(key_draws, sampler, target, settings.num_draws)
-    seen = one_by_one(target)
-    lines, pictures, judged = _judge(key_rest, sampler, seen, handed, reference, census, settings)
+    lines, pictures, judged = _judge(
+        key_rest, sampler, one_by_one(target), handed, reference, census, settings
+    )
     return Report(
         target=target.name,
         kind=handed.kind,
@@ -116,13 +110,14 @@ def _judge(
     draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
-    if hopeless(lines[0]):
+    if lines[0].details["constant"] or lines[0].statistic > LIMITS.impossible:
+        # So much is wrong that nothing else can be looked at.
         return lines, None, 0
     draws = draws[usable]
     repeats = find_repeats(draws)
     lines.append(duplicates_line(draws, handed.spare, repeats))
     kept = draws if repeats.rejections else draws[repeats.first]
-    rows = independent_rows(kept, settings.num_draws) if handed.kind != SAMPLER else Rows(kept, 1.0, 1)
+    rows = Rows(kept, 1.0, 1) if handed.kind == SAMPLER else independent_rows(kept, settings.num_draws)
     if rows.time > LIMITS.independent or len(rows.draws) < LIMITS.least_draws:
         lines.append(dependence_line(len(kept), rows))
     judged = rows.draws
@@ -142,13 +137,7 @@ def _judge(
     ]
     census = census or Census.take(next(keys), target, settings)
     lines.append(modes_line(judged, census.extended(next(keys), judged, settings)))
-    if has_density(sampler):
-        lines.append(importance_line(next(keys), sampler, target, settings.num_draws))
+    lines += importance_lines(next(keys), sampler, target, settings.num_draws)
     if reference is not None:
         lines += reference_lines(next(keys), judged, reference, frame, settings)
-    return lines, _pictures(refined), len(judged)
-
-
-def _pictures(refined: Refined) -> Pictures:
-    before, after = (np.asarray(a)[:KEPT] for a in (refined.before, refined.after))
-    return Pictures(before, after, refined.energy_before[:KEPT], refined.energy_after[:KEPT])
+    return lines, Pictures(*(np.asarray(values)[:2000] for values in refined[:4])), len(judged)

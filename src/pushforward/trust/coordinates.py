@@ -36,7 +36,7 @@ def choose_frame(draws: Float[np.ndarray, "n dim"]) -> Frame:
     frame = frame_from_draws(jax.device_put(draws))
     if len(draws) >= LIMITS.whitened * draws.shape[1]:
         return frame
-    return Frame(frame.centre, frame.scale, frame.bend, frame.shift, jnp.diag(_spread(frame)))
+    return eqx.tree_at(lambda each: each.matrix, frame, jnp.diag(_spread(frame)))
 
 
 def look(target: Target, frame: Frame, x: Float[Array, "n dim"]) -> View:

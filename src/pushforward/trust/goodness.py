@@ -5,9 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.spatial.distance import pdist
 
-from pushforward.kernels import IMQ
+from pushforward.kernels import IMQ, squared_distances
 from pushforward.trust.coordinates import View
 from pushforward.trust.line import Line
 from pushforward.trust.nulls import largest_of
@@ -33,14 +32,14 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
         np.asarray(a, np.float64) for a in _statistics(key_signs, u, score, widths, settings.num_bootstraps)
     )
     largest = largest_of(found, copies)
-    best = int(np.argmax(largest.ratios))
+    best = largest.worst
     # A V-statistic of m exact draws would have this expectation: its diagonal over m.
     like = float(diagonal[best] / max(found[best], 1e-300))
     words = "over a million" if like > 1e6 else f"{like:,.0f}"
     return Line(
         name="ksd",
         title="KSD goodness of fit",
-        statistic=largest.value,
+        statistic=float(largest.each[best]),
         measure=f"largest of {len(scales)} standardised U-statistics",
         null=f"wild bootstrap, {settings.num_bootstraps:,} copies, {len(rows):,} draws",
         p_value=largest.p_value,
@@ -50,7 +49,7 @@ def goodness_line(key: Key[Array, ""], view: View, settings: CheckSettings) -> L
         details={
             "bandwidths": scales.tolist(),
             "ksd_u": found.tolist(),
-            "standardised": largest.ratios.tolist(),
+            "standardised": largest.each.tolist(),
             "noise_of_draws": like,
         },
     )
@@ -65,7 +64,9 @@ def bandwidths(u: Float[np.ndarray, "m dim"], score: Float[np.ndarray, "m dim"])
 
 def typical_distance(x: Float[np.ndarray, "m dim"]) -> float:
     """Return the median distance of two draws."""
-    return float(np.median(pdist(x[: LIMITS.distance_draws])))
+    some = jax.device_put(x[: LIMITS.distance_draws])
+    pairs = np.triu_indices(len(some), 1)
+    return float(np.sqrt(np.median(np.asarray(squared_distances(some, some))[pairs])))
 
 
 @eqx.filter_jit

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
-from pushforward.latents import IndependentMixtures, NormalMixture
+from pushforward.latents import Mixture
 from pushforward.networks import Coupled
 from pushforward.sampler import Sampler
 from pushforward.trust.line import Line
@@ -15,22 +15,18 @@ from pushforward.trust.settings import LIMITS
 from pushforward.weights import log_weights
 
 
-def has_density(sampler: Any) -> bool:
-    """Whether the sampler is a square map of a mixture latent: one trained by exact KL, hence one-to-one."""
-    return (
-        isinstance(sampler, Sampler)
-        and isinstance(sampler.latent, NormalMixture | IndependentMixtures)
-        and sampler.latent.dim == sampler.dim
-        and (sampler.dim <= LIMITS.max_dim or isinstance(sampler.network, Coupled))
-    )
+def importance_lines(key: Key[Array, ""], sampler: Any, target: Target, num_draws: int) -> list[Line]:
+    """Return the line of a sampler whose density is known, and of others none.
 
-
-def importance_line(key: Key[Array, ""], sampler: Sampler, target: Target, num_draws: int) -> Line:
-    """Return the line of a sampler whose density is known."""
-    z = sampler.latent.sample(key, num_draws)
-    return weights_line(
-        np.asarray(log_weights(InFrame(target, sampler.frame), sampler.latent, sampler.network, z))
-    )
+    It is that of a square map of a mixture latent: one trained by exact KL, hence one-to-one.
+    """
+    if not isinstance(sampler, Sampler) or not isinstance(sampler.latent, Mixture):
+        return []
+    latent, network = sampler.latent, sampler.network
+    if latent.dim != sampler.dim or not (sampler.dim <= LIMITS.max_dim or isinstance(network, Coupled)):
+        return []
+    z = latent.sample(key, num_draws)
+    return [weights_line(np.asarray(log_weights(InFrame(target, sampler.frame), latent, network, z)))]
 
 
 def weights_line(log_weights: Float[np.ndarray, " n"]) -> Line:

@@ -59,10 +59,8 @@ def check_rows(
             f"{wanted}; got {found.shape}. Chains are stacked one after the other: "
             f"`{argument}.reshape(-1, {dim})`."
         )
-    if found.ndim != 2 or found.shape[1] != dim:
+    if found.ndim != 2 or found.shape != (exactly or len(found), dim):
         raise ValueError(f"{wanted}, since the target has {dim} coordinates; got {found.shape}.")
-    if exactly is not None and len(found) != exactly:
-        raise ValueError(f"{wanted}; got {found.shape}.")
     if len(found) < LIMITS.least_draws:
         raise ValueError(
             f"`{argument}` must hold at least {LIMITS.least_draws} draws for a check to tell anything; "
@@ -77,9 +75,8 @@ def _check_same_target(sampler: Sampler, target: Target) -> None:
             f"`sampler` must be one of the target's dimension, {target.dim}; it makes draws of "
             f"{sampler.dim} coordinates. Pass the target it was trained on."
         )
-    name = sampler.about.get("target")
-    if isinstance(name, dict):
-        name = name.get("name")
+    told = sampler.about.get("target")
+    name = told.get("name") if isinstance(told, dict) else told
     if name is not None and name != target.name:
         raise ValueError(
             f"`sampler` was trained on the target {name!r}; it was to be checked against "

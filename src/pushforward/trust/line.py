@@ -44,6 +44,12 @@ class Line:
         if self.p_value is not None and self.breached is not None:
             raise ValueError(f"line {self.name!r} must have a `p_value` or be `breached`, not both.")
 
+    def level(self, *, flagged: bool) -> str:
+        """Return how the line reads, once all lines together say whether it is flagged."""
+        if flagged:
+            return BAD if self.grave else CAUTION
+        return NOTE if self.p_value is None and self.breached is None else OK
+
     @property
     def p_words(self) -> str:
         """The p-value, or a dash where there is none."""
@@ -65,15 +71,9 @@ def levels(lines: Sequence[Line], level: float) -> list[str]:
         if p_value > level / (len(tests) - rank):
             break
         flagged.add(k)
-    return [_level(line, flagged=k in flagged) for k, line in enumerate(lines)]
-
-
-def _level(line: Line, *, flagged: bool) -> str:
-    if flagged:
-        return BAD if line.grave else CAUTION
-    return NOTE if line.p_value is None and line.breached is None else OK
+    return [line.level(flagged=k in flagged) for k, line in enumerate(lines)]
 
 
 def verdict(levels: Sequence[str]) -> str:
     """Return the verdict: the worst that any line says."""
-    return BAD if BAD in levels else CAUTION if CAUTION in levels else TRUST
+    return next((word for word in (BAD, CAUTION) if word in levels), TRUST)

@@ -2,7 +2,7 @@
 
 import jax
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from pushforward.trust.census import Census
 from pushforward.trust.line import Line
@@ -32,7 +32,7 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
     excess = np.maximum(np.abs(shares - w) - LIMITS.mass_error * np.minimum(w, 1.0 - w), 0.0) / error
     # Two basins say one thing: what one lacks, the other has.
     tests, freedom = count - 1, (repeats - 1) * (count - 1)
-    p_value = min(1.0, 2.0 * tests * float(stats.t.sf(excess.max(), freedom)))
+    p_value = min(1.0, 2.0 * tests * float(stdtr(freedom, -excess.max())))
     missed = np.flatnonzero((shares < LIMITS.missed * w) & (excess > 2.0))
     wrong = 0.5 * float(np.abs(shares - w).sum())
     worst = int(np.argmax(excess)) if excess.any() else int(np.argmax(np.abs(shares - w)))
@@ -65,26 +65,24 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
 
 
 def _without_weights(census: Census) -> Line:
-    one = census.basins.count == 1
-    found = (
-        f"Scouts and climbers found one basin, at {_place(census, 0)}."
-        if one
-        else f"At least {census.basins.count} basins: too many to weigh them one by one."
-    )
+    count = census.basins.count
+    found = f"At least {count} basins: too many to weigh them one by one."
+    if count == 1:
+        found = f"Scouts and climbers found one basin, at {_place(census, 0)}."
     return Line(
         name=NAME,
         title=TITLE,
-        statistic=float(census.basins.count),
+        statistic=float(count),
         measure="basins found",
         null="none: there is nothing to compare",
         found=found,
         advice="A mode too narrow for the scouts stays unseen; if you know of one, start chains there.",
-        details={"at_least": census.basins.count},
+        details={"at_least": count},
     )
 
 
 def _point(census: Census, basin: int) -> np.ndarray:
-    return census.basins.peaks.points[census.basins.group == basin][0]
+    return census.basins.peaks.points[np.argmax(census.basins.group == basin)]
 
 
 def _place(census: Census, basin: int) -> str:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy import stats
+from scipy.special import ndtri
 
 from pushforward.base import Target
 from pushforward.frame import Frame
@@ -30,40 +30,28 @@ class Refined(NamedTuple):
 
 
 def refine(key: Key[Array, ""], view: View, pilot: Float[Array, "m dim"], settings: CheckSettings) -> Refined:
-    """Run the short chains, in the view's frame; `pilot` are points of it to choose the step on."""
-    rows = slice(0, min(settings.num_chains, view.u.shape[0]))
-    frame = view.target.frame
-    ends, inside, acceptance = short_chains(key, view.target, view.u[rows], settings.chain_steps, pilot)
-    return Refined(
-        before=view.x[rows],
-        after=every(frame, ends),
-        energy_before=-np.asarray(view.log_density[rows], np.float64),
-        energy_after=-np.asarray(inside - every(frame.log_det, ends), np.float64),
-        acceptance=acceptance,
-        num_steps=settings.chain_steps,
-    )
+    """Run a short chain from every draw of the view, in its frame.
 
-
-def short_chains(
-    key: Key[Array, ""],
-    target: Target,
-    u: Float[Array, "n dim"],
-    num_steps: int,
-    pilot: Float[Array, "m dim"],
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"], float]:
-    """Run a chain from every row of `u`; return where each ends, its log density there, and the acceptance.
-
-    The step is chosen on chains from `pilot` and then left alone. With a step that does not depend on the
-    chain, and drawn anew each time, `num_steps` steps are a reversible kernel: were the rows exact draws,
-    first and last point of a chain could change places. That symmetry is what the tests on these chains
-    rest on. Own code and not BlackJAX's, since a check must work where only the core is installed.
+    The step is chosen on chains from `pilot`, points of the frame, and then left alone. With a step that does
+    not depend on the chain, and drawn anew each time, the steps are a reversible kernel: were the draws
+    exact, first and last point of a chain could change places. That symmetry is what the tests on these
+    chains rest on. Own code and not BlackJAX's, since a check must work where only the core is installed.
     """
+    rows = slice(0, min(settings.num_chains, view.u.shape[0]))
+    target, u, num_steps = view.target, view.u[rows], settings.chain_steps
     key_pilot, key_walk = jax.random.split(key)
     start = jnp.asarray(np.log(1.5 * u.shape[1] ** (-1 / 6)), u.dtype)
     # As many steps and, where there are as many draws, chains as later: then one program serves both.
-    _, _, _, log_step = _walk(key_pilot, target, pilot, start, jnp.asarray(LIMITS.gain, u.dtype), num_steps)
-    end, value, acceptance, _ = _walk(key_walk, target, u, log_step, jnp.zeros((), u.dtype), num_steps)
-    return end, value, float(acceptance)
+    *_, log_step = _walk(key_pilot, target, pilot, start, jnp.asarray(LIMITS.gain, u.dtype), num_steps)
+    ends, inside, rate, _ = _walk(key_walk, target, u, log_step, jnp.zeros((), u.dtype), num_steps)
+    return Refined(
+        before=view.x[rows],
+        after=every(target.frame, ends),
+        energy_before=-np.asarray(view.log_density[rows], np.float64),
+        energy_after=-np.asarray(inside - every(target.frame.log_det, ends), np.float64),
+        acceptance=float(rate),
+        num_steps=num_steps,
+    )
 
 
 @eqx.filter_jit
@@ -105,17 +93,16 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
     before, after = (bounded(frame, x) for x in (refined.before, refined.after))
     names, differences = _functionals(before, after, refined)
     found = flip_test(key, differences, settings.num_bootstraps)
-    worst = int(np.argmax(np.abs(found.t)))
-    bounds = error_bounds(refined)
+    worst, bounds = found.worst, error_bounds(refined)
     means, sds = np.array(bounds["mean"]), np.array(bounds["sd"])
     i, j = int(np.argmax(means)), int(np.argmax(sds))
-    words = f"Moves most: {names[worst]} (t = {found.t[worst]:+.1f})."
+    words = f"Moves most: {names[worst]} (t = {found.each[worst]:+.1f})."
     if max(means[i], sds[j]) > 0:
         words += f" Wrong by at least: mean of x[{i}] {means[i]:.2f} sd, sd of x[{j}] {sds[j]:.0%}."
     return Line(
         name="moves",
         title=f"{refined.num_steps} steps of MALA from the draws",
-        statistic=float(np.abs(found.t).max()),
+        statistic=float(abs(found.each[worst])),
         measure=f"largest |t| of {len(names):,} paired differences",
         null=f"{settings.num_bootstraps:,} flips of sign, {len(refined.before):,} chains",
         p_value=found.p_value,
@@ -136,7 +123,7 @@ def _functionals(before, after, refined: Refined) -> tuple[list[str], Float[Arra
 
     # Ranks, since an energy can be as heavy-tailed as it likes.
     pooled = np.concatenate([refined.energy_before, refined.energy_after])
-    ranks = stats.rankdata(pooled) / len(pooled)
+    ranks = np.searchsorted(np.sort(pooled), pooled) / len(pooled)
     energies = jax.device_put(ranks.astype(before.dtype).reshape(2, -1, 1))
     names = [f"mean of x[{i}]" for i in range(dim)] + [f"spread of x[{i}]" for i in range(dim)]
     names += [f"x[{i}] times x[{j}]" for i, j in zip(rows, columns, strict=True)] + ["energy"]
@@ -151,7 +138,7 @@ def error_bounds(refined: Refined, level: float = 0.05) -> dict[str, list[float]
     """
     x, y = (np.asarray(a, np.float64) for a in (refined.before, refined.after))
     n, dim = x.shape
-    times = float(stats.norm.isf(level / (4 * dim)))
+    times = -float(ndtri(level / (4 * dim)))
     sd = x.std(axis=0) + 1e-300
     shift = (y - x) / sd
     means = np.abs(shift.mean(axis=0)) - times * shift.std(axis=0) / np.sqrt(n)
@@ -173,7 +160,7 @@ def energies_line(key: Key[Array, ""], refined: Refined, settings: CheckSettings
     levels = np.quantile(np.concatenate([before, after]), shares)
     gaps = (after[:, None] <= levels).astype(np.float32) - (before[:, None] <= levels)
     found = flip_test(key, jax.device_put(gaps.astype(refined.before.dtype)), settings.num_bootstraps)
-    worst = int(np.argmax(np.abs(found.t)))
+    worst = found.worst
     gap = float(np.abs(gaps.mean(axis=0)).max())
     more = "more" if gaps[:, worst].mean() > 0 else "less"
     return Line(
@@ -185,7 +172,7 @@ def energies_line(key: Key[Array, ""], refined: Refined, settings: CheckSettings
         p_value=found.p_value,
         grave=gap > LIMITS.grave_gap,
         found=f"Refined draws lie {more} often below the energy that {shares[worst]:.1%} stay below "
-        f"(t = {found.t[worst]:+.1f}).",
+        f"(t = {found.each[worst]:+.1f}).",
         advice="Tails or core hold too much or too little: look at the energies; refine, or train longer.",
         details={"levels": shares.tolist(), "gaps": gaps.mean(axis=0).tolist()},
     )

@@ -3,18 +3,14 @@
 import base64
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-if TYPE_CHECKING:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+from pushforward.optional import need
 
 BEFORE, AFTER = "#0072b2", "#d55e00"
-MAX_PANELS = 6
-"""Coordinates whose marginals are drawn."""
 
 
 @dataclass(frozen=True)
@@ -37,27 +33,20 @@ def figure(pictures: Pictures) -> str:
     )
 
 
-def plotting() -> "tuple[type[Figure], type[FigureCanvasAgg]]":
-    """Return what Matplotlib draws with and writes with, or say how to get it."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "A page with plots stands on `matplotlib`, which is not installed. "
-            "Install it with `pip install 'pushforward[plots]'`."
-        ) from error
-    return Figure, FigureCanvasAgg
+def plotting() -> Any:
+    """Return Matplotlib, or say how to get it."""
+    return need("A page with plots stands on", "matplotlib", "plots", "figure", "backends.backend_agg")
 
 
-def plot(pictures: Pictures) -> bytes:
-    """Return a picture of marginals, energies and pairs before and after, as PNG."""
-    make_figure, make_canvas = plotting()
+def plot(pictures: Pictures, most: int = 6) -> bytes:
+    """Return a picture of marginals (of so many coordinates at `most`), energies and a pair, as PNG."""
+    matplotlib = plotting()
     before, after = pictures.before, pictures.after
     dim = before.shape[1]
-    panels = min(dim, MAX_PANELS)
+    panels = min(dim, most)
     count = panels + 1 + (dim > 1)
-    figure = make_figure(figsize=(2.6 * min(count, 4), 2.4 * -(-count // 4)), layout="constrained")
+    size = (2.6 * min(count, 4), 2.4 * -(-count // 4))
+    figure = matplotlib.figure.Figure(figsize=size, layout="constrained")
     axes = iter(np.ravel(figure.subplots(-(-count // 4), min(count, 4), squeeze=False)))
     for i in range(panels):
         _histogram(next(axes), before[:, i], after[:, i], f"x[{i}]")
@@ -71,7 +60,7 @@ def plot(pictures: Pictures) -> bytes:
     for axis in axes:
         axis.set_visible(False)
     buffer = io.BytesIO()
-    make_canvas(figure).print_png(buffer)
+    matplotlib.backends.backend_agg.FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()
 
 

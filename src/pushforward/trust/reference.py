@@ -67,7 +67,7 @@ def _kernel(key: Key[Array, ""], x: np.ndarray, y: np.ndarray, settings: CheckSe
     return Line(
         name="reference",
         title="Two samples: draws and reference",
-        statistic=largest.value,
+        statistic=float(largest.each[largest.worst]),
         measure=f"largest of {len(scales)} standardised MMDs",
         null=f"{settings.num_bootstraps:,} exchanges, {m:,} draws a side",
         p_value=largest.p_value,

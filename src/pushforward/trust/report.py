@@ -47,6 +47,9 @@ class Report:
         """How each line reads when all are weighed together."""
         return levels(self.lines, self.level)
 
+    def _read(self) -> Iterator[tuple[Line, str]]:
+        return zip(self.lines, self.levels, strict=True)
+
     @property
     def verdict(self) -> str:
         """`trust`, `caution` or `do not trust`."""
@@ -63,18 +66,16 @@ class Report:
 
     def __getitem__(self, name: str) -> Line:
         """Return the line of that name."""
-        for line in self.lines:
-            if line.name == name:
-                return line
-        raise KeyError(f"there is no line {name!r}; there are {', '.join(line.name for line in self.lines)}.")
+        named = {line.name: line for line in self.lines}
+        if name not in named:
+            raise KeyError(f"there is no line {name!r}; there are {', '.join(named)}.")
+        return named[name]
 
     def as_json(self) -> dict[str, Any]:
         """Return everything but the pictures, as strict JSON can hold it."""
         told = ("target", "kind", "verdict", "num_draws", "num_judged", "level", "seconds")
-        lines = [
-            {**asdict(line), "level": level} for line, level in zip(self.lines, self.levels, strict=True)
-        ]
-        return _strict({**{name: getattr(self, name) for name in told}, "lines": lines})
+        lines = [asdict(line) | {"level": level} for line, level in self._read()]
+        return _strict({name: getattr(self, name) for name in told} | {"lines": lines})
 
     def dumps(self) -> str:
         """Return the JSON as text."""
@@ -84,7 +85,7 @@ class Report:
         """Return a part of a page: the verdict, the lines, and the plots."""
         head = "".join(f"<th scope='col'>{title}</th>" for title in COLUMNS)
         body = ""
-        for line, level in zip(self.lines, self.levels, strict=True):
+        for line, level in self._read():
             number = f"{line.statistic:.3g} ({line.measure})"
             cells = (level, number, line.p_words, line.found, line.null, line.advice)
             data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
@@ -110,7 +111,7 @@ class Report:
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
         for title in ("", "line", "statistic", "p", "what was found"):
             table.add_column(title, overflow="fold", no_wrap=title in ("", "statistic", "p"))
-        for line, level in zip(self.lines, self.levels, strict=True):
+        for line, level in self._read():
             words = Text(line.found)
             words.append(f"\n{line.measure}; null: {line.null}", style="dim")
             if level in (CAUTION, BAD):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import stats
+from scipy.special import pdtrc
 
 from pushforward.base import Target
 from pushforward.trust.coordinates import every
@@ -51,20 +51,15 @@ def _constant(rows: np.ndarray) -> np.ndarray:
     return np.flatnonzero(high <= low)
 
 
-def hopeless(line: Line) -> bool:
-    """Whether so much is wrong that nothing else can be looked at."""
-    return bool(line.details["constant"]) or line.statistic > LIMITS.impossible
-
-
 class Repeats(NamedTuple):
-    """Which draws repeat an earlier one."""
+    """Which draws are the `first` of their kind, and how many repeat an earlier one.
 
-    first: np.ndarray
-    """Mask of the rows that are the first of their kind."""
+    Some are `rejections`, repeats of the row just before, as a chain makes them; no chain explains the `bad`.
+    """
+
+    first: Bool[np.ndarray, " n"]
     bad: int
-    """Repeats that no Markov chain explains."""
     rejections: int
-    """Repeats of the row just before, as a chain makes them when it rejects."""
 
 
 def find_repeats(draws: Float[np.ndarray, "n dim"]) -> Repeats:
@@ -90,7 +85,8 @@ def duplicates_line(draws: np.ndarray, spare: np.ndarray | None, repeats: Repeat
     """Return the line: the share of repeats, and whether another key gives other draws."""
     n, dim = draws.shape
     chance = LIMITS.repeats + (n * 2.0**-22 if dim == 1 else 0.0)
-    again = 0 if spare is None else _shared(draws, spare)
+    seen = {row.tobytes() for row in draws}
+    again = 0 if spare is None else sum(row.tobytes() in seen for row in spare)
     worst = max(repeats.bad, again)
     share = worst / n
     found = f"{repeats.bad:,} of {n:,} draws repeat another."
@@ -104,7 +100,7 @@ def duplicates_line(draws: np.ndarray, spare: np.ndarray | None, repeats: Repeat
         statistic=share,
         measure="share of repeats",
         null=f"Poisson with mean {chance:.2%} of the draws",
-        p_value=float(stats.poisson.sf(worst - 1, chance * n)) if worst else 1.0,
+        p_value=float(pdtrc(worst - 1, chance * n)) if worst else 1.0,
         grave=share > LIMITS.grave_repeats,
         found=found,
         advice="Count each draw once: averages over copies look more certain than they are.",
@@ -114,18 +110,11 @@ def duplicates_line(draws: np.ndarray, spare: np.ndarray | None, repeats: Repeat
 
 def _labels(draws: np.ndarray) -> Int[np.ndarray, " n"]:
     """Return a number for each row that equal rows, and all but equal ones, share."""
-    if draws.shape[1] == 1:
-        # On a line, neighbours are near each other by chance: only equals count.
-        return np.unique(draws[:, 0], return_inverse=True)[1]
-    middle, width = _robust(draws)
-    grid = np.round((draws.astype(np.float64) - middle) / width / LIMITS.same)
-    # Whole numbers beyond 2^53 do not exist apart; rows so far out are compared as they are.
-    return np.unique(grid, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _shared(draws: np.ndarray, spare: np.ndarray) -> int:
-    rows = {row.tobytes() for row in np.ascontiguousarray(draws)}
-    return sum(row.tobytes() in rows for row in np.ascontiguousarray(spare))
+    # On a line, neighbours are near each other by chance: only equals count.
+    if draws.shape[1] > 1:
+        middle, width = _robust(draws)
+        draws = np.round((draws.astype(np.float64) - middle) / width / LIMITS.same)
+    return np.unique(draws, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _robust(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -100,13 +100,10 @@ class CheckSettings:
     census_repeats: int = 6
 
     def __post_init__(self):
-        check_count(self.num_draws, "num_draws", at_least=LIMITS.least_draws)
-        check_count(self.ksd_draws, "ksd_draws", at_least=100)
-        check_count(self.num_bootstraps, "num_bootstraps", at_least=99)
-        check_count(self.num_chains, "num_chains", at_least=100)
-        check_count(self.chain_steps, "chain_steps")
-        check_count(self.num_particles, "num_particles", at_least=256)
-        check_count(self.census_repeats, "census_repeats", at_least=3)
+        least = {"ksd_draws": 100, "num_bootstraps": 99, "num_chains": 100, "chain_steps": 1}
+        least |= {"num_draws": LIMITS.least_draws, "num_particles": 256, "census_repeats": 3}
+        for name, fewest in least.items():
+            check_count(getattr(self, name), name, at_least=fewest)
         if not 0 < check_positive(self.level, "level") < 0.5:
             raise ValueError(f"`level` must lie between 0 and 0.5; got {self.level}.")
 

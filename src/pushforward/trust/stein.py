@@ -10,9 +10,6 @@ from pushforward.trust.settings import LIMITS
 
 KINDS = ("location", "scale", "skewness", "tails")
 
-SHOWN = 5
-"""Identities farthest off that are told."""
-
 
 def stein_line(view: View) -> Line:
     """Return the test of `E[f s_i + df/du_i] = 0`, which holds for every smooth bounded `f` of exact draws.
@@ -27,7 +24,9 @@ def stein_line(view: View) -> Line:
     blocks = [_moments(_hermite(u, s, k)) for k in range(len(KINDS))]
     names = [f"{kind} of x[{i}]" for kind in KINDS for i in range(dim)]
     pairs = ~np.eye(dim, dtype=bool)
-    blocks.append(np.stack([table[pairs] for table in _pair_moments(u, s)]))
+    # Moments of `v_j s_i` for every pair, as products of matrices.
+    v = _soft(u)
+    blocks.append(np.stack([((v**k).T @ (s**k) / n)[pairs] for k in range(1, 5)]))
     names += [f"x[{j}] against x[{i}]" for j, i in np.argwhere(pairs)]
     first, second, third, fourth = np.concatenate(blocks, axis=1)
     carried = n * second**2 / np.maximum(fourth, 1e-300)
@@ -36,7 +35,7 @@ def stein_line(view: View) -> Line:
     tests = max(int(usable.sum()), 1)
     largest = float(np.abs(z).max())
     effect = np.where(usable, np.abs(first) / np.maximum(second, 1e-300), 0.0)
-    order = np.argsort(-np.abs(z))[:SHOWN]
+    order = np.argsort(-np.abs(z))[:5]
     left_out = len(z) - int(usable.sum())
     worst = int(order[0])
     return Line(
@@ -72,12 +71,6 @@ def _hermite(u: np.ndarray, s: np.ndarray, k: int) -> Float[np.ndarray, "n dim"]
 
 def _moments(values: np.ndarray) -> np.ndarray:
     return np.stack([np.mean(values**k, axis=0) for k in range(1, 5)])
-
-
-def _pair_moments(u: np.ndarray, s: np.ndarray) -> list[np.ndarray]:
-    """Return the moments of `v_j s_i` for every pair, as products of matrices."""
-    v = _soft(u)
-    return [(v**k).T @ (s**k) / len(v) for k in range(1, 5)]
 
 
 def _studentised(first: np.ndarray, second: np.ndarray, third: np.ndarray, n: int) -> np.ndarray:

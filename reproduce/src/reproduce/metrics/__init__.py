@@ -1,1 +1,1 @@
-"""Metrics that only the studies of images and of much data ask for."""
+"""Metrics that only the studies ask for."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from pushforward._cache import let_programs_go
+from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.records import Header, Record
 from reproduce.studies.resuming import begin

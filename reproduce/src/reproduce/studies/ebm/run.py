@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pushforward._cache import let_programs_go
+from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.data.images import images
 from reproduce.records import Header, Record

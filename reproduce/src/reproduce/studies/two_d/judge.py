@@ -10,6 +10,7 @@ from pushforward.base import ExactTarget
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.targets import get
+from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
 from reproduce.studies.drawing import Draw
 from reproduce.studies.row import Row
@@ -21,7 +22,10 @@ def _funnel_coordinates(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
     return jnp.concatenate([in_asinh(x[:, :1], 1.0, 1.0), x[:, 1:]], axis=1)
 
 
-ASINH = eqx.Partial(against_exact, distance=sliced_w2, transform=_funnel_coordinates)
+OURS: dict[str, Protocol] = {
+    "sliced_w2_asinh": eqx.Partial(against_exact, distance=sliced_w2, transform=_funnel_coordinates),
+    "mode_weight_error": lambda key, draws, target: mode_weight_error(draws, target),
+}
 
 
 class Judge:
@@ -85,7 +89,7 @@ class Judge:
 
     def protocol(self, metric: str) -> Protocol:
         """Return the protocol of that name."""
-        return ASINH if metric == "sliced_w2_asinh" else PROTOCOLS[metric]
+        return OURS.get(metric) or PROTOCOLS[metric]
 
     def floor(self, metric: str, n: int) -> float:
         """Return what exact draws score on average."""

@@ -1,7 +1,8 @@
-"""Compiled programs: kept between sessions, and let go in a session that holds too many of them."""
+"""Compiled programs: where they are kept, when they are let go, and what it means if one fails."""
 
 import gc
 import os
+import re
 from pathlib import Path
 
 import jax
@@ -12,6 +13,8 @@ MAPS = Path("/proc/self/maps")
 MANY_MAPS = 25_000
 """Each compiled program holds a few memory maps, and Linux allows a process 65,530 of them; beyond, compiling
 fails and the process with it."""
+
+_STATUS = re.compile(r"(INTERNAL|UNKNOWN|RESOURCE_EXHAUSTED|UNAVAILABLE|ABORTED|CANCELLED|DATA_LOSS): ")
 
 
 def use_compilation_cache() -> None:
@@ -38,3 +41,25 @@ def let_programs_go(maps: Path = MAPS, most: int = MANY_MAPS) -> None:
     if many:
         jax.clear_caches()
         gc.collect()
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, rather than that something is wrong."""
+    return isinstance(error, MemoryError) or (came_from_running(error) and "RESOURCE_EXHAUSTED" in str(error))
+
+
+def came_from_running(error: BaseException) -> bool:
+    """Whether an error was raised by a program that ran, and not by a mistake in making it.
+
+    JAX raises some failures as a `ValueError` that begins with a status of its runtime.
+    """
+    if isinstance(error, RuntimeError | MemoryError):
+        return True
+    return isinstance(error, ValueError) and _STATUS.match(str(error)) is not None
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the words of an error; of a traceback that came through JAX, those of what was raised first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Interrupt)\b", line)]
+    return (raised or lines or [type(error).__name__])[-1 if raised else 0][:500]
