@@ -123,7 +123,7 @@ def _parse(text: bytes, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
         raise BadFileError(f"{path} must hold numbers; got an array of {descr!r}.") from None
 
 
-def check_expansion(file: str, claimed: float, size: int) -> None:
+def check_expansion(file: str, claimed: int | float, size: int) -> None:
     """Refuse a file that says that it unpacks to far more than it is."""
     if claimed > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
         raise BadFileError(
