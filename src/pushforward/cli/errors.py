@@ -1,5 +1,6 @@
 """One clear message for what a user can mend, a traceback for what only we can; and the exit codes."""
 
+import errno
 import functools
 import os
 import signal
@@ -19,6 +20,9 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 VARIABLE = "PUSHFORWARD_TRACEBACK"
 """Set to anything, it shows where a message comes from."""
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a disk says that takes no more, whoever wrote to it: the request was right."""
 
 _PACKAGES = ("pushforward", "reproduce")
 """Whose messages are written for users."""
@@ -59,8 +63,8 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
             if os.environ.get(VARIABLE):
                 raise
             complain(_without_number(error))
-            code = BAD_INPUT if _ours(error.__traceback__) else FAILED
-            raise typer.Exit(code) from error
+            asked = _ours(error.__traceback__) and error.errno not in _DISK
+            raise typer.Exit(BAD_INPUT if asked else FAILED) from error
 
     return run
 
