@@ -68,3 +68,15 @@ def size(num_bytes: int | float) -> str:
             return f"{num_bytes:.3g} {unit}"
         num_bytes /= 1000
     return f"{num_bytes:,.3g} TB"
+
+
+def in_words(metric: Any) -> str:
+    """Return a figure beside its floor: `0.0921  (1.00 times the floor, 0.0918)`."""
+    if not isinstance(metric, dict):
+        return number(metric)
+    value, floor = metric.get("value"), metric.get("floor")
+    if value is None:
+        return "not finite"
+    if isinstance(value, float) and isinstance(floor, float) and floor > 0:
+        return f"{number(value)}  ({value / floor:.2f} times the floor, {number(floor)})"
+    return number(value)

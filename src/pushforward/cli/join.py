@@ -4,12 +4,10 @@ import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from pushforward.cli import options
 from pushforward.cli.console import note, size
-from pushforward.cli.options import Quiet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,17 +18,10 @@ BLOCK_BYTES = 2**22
 
 
 def join(
-    parts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PART...", help="Files of `sample --shard`, in any order.", show_default=False
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.", show_default=False)
-    ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
-    quiet: Quiet = False,
+    parts: options.Parts,
+    out: options.Out,
+    force: options.Force = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Join the parts that [bold]sample --shard K/N[/bold] wrote on one machine or on many.
 
@@ -91,9 +82,9 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
             raise BadFileError(
                 f"{path} and {before} overlap: both hold row {part.first:,}. Give each part once."
             )
-        missing += [(row, part.first)] if part.first > row else []
+        missing.append((row, part.first))
         row, before = part.first + part.rows, path
-    missing += [(row, first.total)] if row < first.total else []
+    missing = [(a, b) for a, b in (*missing, (row, first.total)) if a < b]
     if missing:
         ranges = ", ".join(f"{a:,} to {b - 1:,}" for a, b in missing[:5])
         raise BadFileError(

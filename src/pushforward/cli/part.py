@@ -66,12 +66,12 @@ def write_part(
     sampler: "Sampler",
     out: Path,
     total: int,
-    *,
     seed: int,
     latents: str,
+    *,
     bar: "Callable[[int], AbstractContextManager[Callable[[int], None]]]",
-) -> None:
-    """Write one part and its note; `bar(rows)` shows how far it has come."""
+) -> str:
+    """Write one part and its note, and say so; `bar(rows)` shows how far it has come."""
     import jax
     import numpy as np
 
@@ -91,3 +91,4 @@ def write_part(
             write(block)
             advance(len(block))
     Note(first, rows, total, sampler.dim, str(dtype), seed, latents, checksum, digest.hexdigest()).write(out)
+    return f"part {part} of {total:,} draws in {out}, for `pushforward join`"

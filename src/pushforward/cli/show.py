@@ -3,13 +3,14 @@
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from pushforward.cli.console import clean, number, pairs, size, spark, stdout
+from pushforward.cli import options
+from pushforward.cli.console import clean, in_words, number, pairs, size, spark, stdout
 from pushforward.cli.errors import CommandError
 
 NUM_ROWS = 8
@@ -17,22 +18,11 @@ NUM_ROWS = 8
 
 SHOWN = {"objective": "loss", "score_loss": "score loss", "ksd_imq_v": "KSD", "skipped": "skipped"}
 
-
 MAX_DRAWS = 2**31
 """Bytes of the largest file of draws that is summarised: all of it is read."""
 
 
-def show(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN_OR_FILE",
-            help="A folder that `pushforward fit` wrote, a file of `sampler.save`, or a file of draws.",
-            show_default=False,
-        ),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-) -> None:
+def show(source: options.SourceOrDraws, as_json: options.Json = False) -> None:
     """Show what a run, a saved sampler or a file of draws holds.
 
     Of a run: target, settings, outcome, figures and history. Of draws: their names and shapes, and mean, sd
@@ -135,7 +125,7 @@ def _summary(about: dict[str, Any], map_words: str) -> list[tuple[str, str]]:
         words = "  ".join([f"{number(_dict(phase).get('seconds'))} s", *details])
         rows.append((clean(_dict(phase).get("phase")), words))
     for name, metric in _dict(about.get("metrics")).items():
-        rows.append((clean(name), _metric(metric)))
+        rows.append((clean(name), in_words(metric)))
     for name in ("seed", "command"):
         if name in about:
             rows.append((name, clean(about[name], 1000)))
@@ -151,21 +141,11 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _metric(metric: Any) -> str:
-    if not isinstance(metric, dict):
-        return number(metric)
-    value, floor = metric.get("value"), metric.get("floor")
-    if isinstance(value, float) and isinstance(floor, float) and floor > 0:
-        return f"{number(value)}  ({value / floor:.2f} times the floor, {number(floor)})"
-    return number(value)
-
-
 def _curves(history: list[dict[str, Any]], *, ascii_only: bool) -> Table:
     """Return one small curve per figure, each on its own scale; the KSD's is logarithmic."""
     rows = []
     for name, label in SHOWN.items():
         values = [row[name] for row in history if row.get(name) is not None]
-        values = [value for value in values if value is not None]
         if not values or (name == "skipped" and not any(values)):
             continue
         log = name == "ksd_imq_v" and min(values) > 0
