@@ -23,9 +23,7 @@ def break_even(
     here and now.
 
     [bold]Examples[/bold]
-
       pushforward break-even runs/rosenbrock
-
       pushforward break-even runs/mine --target model.py:log_density --dim 12 --json | jq .draws
     """
     import jax

@@ -1,16 +1,13 @@
 """`pushforward check`: whether a sampler, or a file of draws, can be trusted."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from pushforward.cli import options
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import FAILED, CommandError
-
-if TYPE_CHECKING:
-    from pushforward.base import Target
 
 DRAWS = (".npy", ".npz")
 
@@ -33,13 +30,9 @@ def check(
     be for an exact sampler, and what to do about it.
 
     [bold]Examples[/bold]
-
       pushforward check runs/rosenbrock
-
       pushforward check runs/mine --target model.py:log_density --html check.html
-
       pushforward check runs/schools --target schools.py:model --data schools.npz
-
       pushforward check chain.npy --target funnel --json | jq .verdict
     """
     import jax
@@ -65,7 +58,7 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _subject(source: Path, spec: str, dim: int | None, data: Path | None) -> tuple[Any, "Target"]:
+def _subject(source: Path, spec: str, dim: int | None, data: Path | None) -> tuple[Any, Any]:
     """Return what is to be checked, and the density it is to be checked against."""
     from pushforward.cli.models import read_data
     from pushforward.cli.sources import load_sampler, target_of

@@ -3,6 +3,7 @@
 import errno
 import functools
 import os
+import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -43,6 +44,8 @@ def complain(message: str) -> None:
 
 def reported(command: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a command so that users see messages, not tracebacks, and shells see the right code."""
+    # A help text runs lines together unless a blank one is between them; examples are one line each.
+    command.__doc__ = re.sub(r"\n+(?= +pushforward )", "\n\n", command.__doc__ or "")
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:

@@ -12,7 +12,6 @@ def export(source: options.Source, out: options.Out, force: options.Force = Fals
     The law of the latents and the sampler's story are in the file's metadata.
 
     [bold]Examples[/bold]
-
       pushforward export runs/rosenbrock --out rosenbrock.onnx
     """
     if out.exists() and not force:

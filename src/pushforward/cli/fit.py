@@ -40,19 +40,14 @@ def fit(
     history (history.jsonl). Ctrl-C ends training early and keeps the last good sampler.
 
     [bold]Examples[/bold]
-
       pushforward fit rosenbrock
-
       pushforward fit squiggle --method fisher --steps 5000 --out runs/squiggle-fisher
-
       pushforward fit my_model.py:log_density --dim 12 --set width=128 --seed 3
-
       pushforward fit schools.py:model --data schools.npz
-
       pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 1h
     """
     from pushforward.cli.many import end_of, join_others
-    from pushforward.runs import check_folder
+    from pushforward.runs import check_folder, save_run
 
     chief = join_others(distributed, coordinator, num_processes, process_id)
     quiet = quiet or not chief
@@ -60,14 +55,19 @@ def fit(
 
     from pushforward.cli.models import read_data
     from pushforward.cli.overrides import choose_method
-    from pushforward.cli.specs import find_target
+    from pushforward.cli.specs import find_target, model_of
 
     chosen, found = choose_method(method, set_ or []), find_target(target, dim, read_data(data))
     survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps, "progress": not quiet}
     done, failure = _train(seed, found, chosen, target, **survival)
     if chief:
-        command = _command(target, dim, data, seed, done)
-        folder = _write(folder, done, found, target, seed, command, failure, quiet=quiet)
+        metrics, command = _judge(seed, done, found), _command(target, dim, data, seed, done)
+        about = {"spec": target, "name": found.name, "dim": found.dim}
+        story = {"target": about, "seed": seed, "command": command, "message": failure, "metrics": metrics}
+        with errors.undisturbed():
+            folder = save_run(folder, done, model=model_of(target), **story)
+        if not quiet:
+            _summary(folder, done, metrics)
         failure = failure and f"{failure} The last finite sampler is in {folder}."
     if distributed:
         end_of(done, failure)
@@ -89,7 +89,7 @@ def _train(seed: int, target: "Target", method: "Method", spec: str, **survival:
     import jax
 
     import pushforward as pf
-    from pushforward.cli.specs import is_file, line_of
+    from pushforward.cli.specs import line_of, model_of
 
     try:
         with errors.warnings_as_notes():
@@ -99,39 +99,11 @@ def _train(seed: int, target: "Target", method: "Method", spec: str, **survival:
             raise errors.CommandError(str(error), errors.FAILED) from error
         return error.fit, str(error)
     except (ValueError, TypeError) as error:
-        if error.__cause__ is None or not is_file(spec):
+        model = model_of(spec)
+        if error.__cause__ is None or model is None:
             raise
         # Say where in the user's own file it broke: our lines are of no use to them.
-        place = line_of(error.__cause__, Path(spec.rpartition(":")[0]))
-        raise errors.CommandError(f"{place}: {error}") from error
-
-
-def _write(
-    folder: Path,
-    done: "Fit",
-    target: "Target",
-    spec: str,
-    seed: int,
-    command: str,
-    failure: str,
-    *,
-    quiet: bool,
-) -> Path:
-    """Judge the sampler, write the run's folder and say what is in it."""
-    from pushforward.cli.specs import is_file
-    from pushforward.runs import save_run
-
-    metrics = _judge(seed, done, target)
-    about = {"spec": spec, "name": target.name, "dim": target.dim}
-    model = spec.rpartition(":")[0] if is_file(spec) else None
-    with errors.undisturbed():
-        folder = save_run(
-            folder, done, target=about, seed=seed, command=command, message=failure, metrics=metrics,
-            model=model,
-        )  # fmt: skip
-    if not quiet:
-        _summary(folder, done, metrics)
-    return folder
+        raise errors.CommandError(f"{line_of(error.__cause__, model)}: {error}") from error
 
 
 def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]]:
@@ -141,13 +113,12 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
     try:
         import jax
 
-        from pushforward.cli.judging import judge
+        from pushforward.runs.judging import judge
 
         # Any key but those that trained it will do.
         return judge(jax.random.fold_in(jax.random.key(seed), 2**31), done.sampler, target)
     except KeyboardInterrupt:
         note("interrupted while judging the sampler; it is written without these figures.")
-        return {}
     except (RuntimeError, ValueError) as error:
         from pushforward.failures import came_from_running
 
@@ -158,7 +129,7 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
             f"the sampler could not be judged ({str(error).splitlines()[0]}); "
             "it is written without these figures."
         )
-        return {}
+    return {}
 
 
 def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fit") -> str:
@@ -181,7 +152,6 @@ def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> N
     console = stdout()
     console.print(pairs(rows))
     place = shlex.quote(str(folder))
-    line = f"pushforward sample {place} -n 1000000 --out draws.npy"
-    if not done.outcome.good:
-        line = f"pushforward check {place}"
+    sample = f"pushforward sample {place} -n 1000000 --out draws.npy"
+    line = sample if done.outcome.good else f"pushforward check {place}"
     console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

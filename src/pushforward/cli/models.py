@@ -29,8 +29,7 @@ def read_data(path: Path | None) -> dict[str, Any]:
 
 def as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> Target:
     """Return what a user's file holds under a name as a target: one already, a model, or a log density."""
-    made = _made(thing)
-    if made is not None:
+    if (made := _made(thing)) is not None:
         return made
     if not callable(thing):
         raise CommandError(
@@ -94,21 +93,19 @@ def _check_names(parameters: list[inspect.Parameter] | None, data: dict[str, Any
 
 def _call(function: Callable[..., Any], data: dict[str, Any], spec: str) -> Target:
     """Call what needs nothing but its data: a NumPyro model, or what returns a Target or a PyMC model."""
-    made, failure = None, None
     try:
         made = function(**data)
     except Exception as error:
         # A NumPyro model has no random numbers when it is called like this; its own way comes next.
-        failure = error
-    found = _made(made)
-    if found is not None:
+        made = error
+    if (found := _made(made)) is not None:
         return found
     if "numpyro" in sys.modules and _has_sites(function, data):
         from pushforward.models import from_numpyro
 
         return from_numpyro(function, **data)
-    if failure is not None:
-        raise failure
+    if isinstance(made, Exception):
+        raise made
     raise CommandError(
         f"TARGET {spec!r} takes no argument, so it must return a Target; it returned {type(made).__name__}. "
         "A log density is a function of one point, `f(x)`; a NumPyro model has sites; a function may also "

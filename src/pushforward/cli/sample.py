@@ -3,17 +3,15 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushforward.cli import options
-from pushforward.cli.console import note, size, stderr
+from pushforward.cli.console import stderr, wrote
 from pushforward.cli.errors import CommandError
-from pushforward.cli.part import check_part, write_part
+from pushforward.cli.part import Bar, Part, Wanted, check_part, write_part
 from pushforward.cli.sources import load_sampler, shipped_sampler, target_of
 
 if TYPE_CHECKING:
-    from pushforward.base import Target
     from pushforward.sampler import Sampler
 
 
@@ -39,15 +37,10 @@ def sample(
     In Python, the same draws are [bold]pf.load(FILE).sample(jax.random.key(SEED), N)[/bold].
 
     [bold]Examples[/bold]
-
       pushforward sample runs/rosenbrock -n 1e6 --out draws.npy
-
       pushforward sample runs/rosenbrock -n 65536 --latents sobol --out draws.npz
-
       pushforward sample rosenbrock.pf -n 1000 --seed 7 --out draws.csv
-
       pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy
-
       pushforward sample mnist -n 64 --out grid.png
     """
     if shipped := shipped_sampler(source):
@@ -55,87 +48,73 @@ def sample(
             raise CommandError(f"images of {source} take -n, --out, --seed, --force and --quiet alone.")
         shipped(str(source), num_samples, out, seed=seed, force=force, quiet=quiet)
         return
-    _check(out, num_samples, latents, shard, force=force)
+    wanted = Wanted(out, num_samples, seed, latents, free)
+    _check(wanted, shard, force=force)
     sampler, started = load_sampler(source), time.monotonic()
-    wanted = (out, num_samples, seed, latents)
+    named = sampler.parameters is not None and not free
     if shard is not None:
-        if (sampler.parameters is not None and not free) or refine or thin:
+        if named or refine or thin:
             raise CommandError(
                 "--shard writes free coordinates, as they are: add --free, and leave out --refine and --thin."
             )
-        words = write_part(shard, source, sampler, *wanted, bar=_bar(quiet))
+        words = write_part(shard, source, sampler, wanted, _bar(quiet))
     elif refine or thin:
         why = f"{'--refine' if refine else '--thin'} needs the target"
-        found = target_of(source, sampler, target, None, data, why)
-        words = _whole(sampler, *wanted, free=free, target=found, refine=refine, thin=thin)
-    elif out.suffix == ".nc" or (out.suffix == ".npz" and sampler.parameters is not None and not free):
-        words = _whole(sampler, *wanted, free=free)
+        words = _whole(sampler, wanted, target_of(source, sampler, target, None, data, why), refine, thin)
+    elif out.suffix == ".nc" or (out.suffix == ".npz" and named):
+        words = _whole(sampler, wanted)
     else:
-        words = _stream(sampler, *wanted, free=free, bar=_bar(quiet))
+        words = _stream(sampler, wanted, _bar(quiet))
     if not quiet:
-        note(f"{words} ({size(out.stat().st_size)}, {time.monotonic() - started:.1f} s).")
+        wrote(words, out, started)
 
 
-def _check(out: Path, num_samples: int, latents: str, shard: Any, *, force: bool) -> None:
+def _check(wanted: Wanted, shard: Part | None, *, force: bool) -> None:
     """Refuse what makes no sense, before JAX is asked for anything."""
     from pushforward.checks import check_choice
     from pushforward.cli.writers import check_file
 
-    check_file(out, force=force, more=(".nc",))
-    check_choice(latents, "--latents", ("iid", "sobol"))
+    check_file(wanted.out, force=force, more=(".nc",))
+    check_choice(wanted.latents, "--latents", ("iid", "sobol"))
     if shard is not None:
-        check_part(shard, out, num_samples, force=force)
+        check_part(shard, wanted.out, wanted.total, force=force)
 
 
 def _whole(
-    sampler: "Sampler",
-    out: Path,
-    num_samples: int,
-    seed: int,
-    latents: str,
-    *,
-    free: bool,
-    target: "Target | None" = None,
-    refine: int | None = None,
-    thin: int | None = None,
+    sampler: "Sampler", wanted: Wanted, target: Any = None, refine: int | None = None, thin: int | None = None
 ) -> str:
     """Write draws from memory: refined, thinned, or in a format that is written in one piece."""
     import jax
 
     from pushforward.cli.named import check_memory
 
-    check_memory(out, num_samples, sampler, free=free)
-    key, words = jax.random.key(seed), ""
-    draws = sampler.draws(key, num_samples, latents=latents)
-    if free:
+    check_memory(wanted, sampler)
+    key, words = jax.random.key(wanted.seed), ""
+    draws = sampler.draws(key, wanted.total, latents=wanted.latents)
+    if wanted.free:
         draws = type(draws).of(draws.unconstrained, None, draws.about)
-    if refine is not None and target is not None:
+    if refine is not None:
         draws = draws.refine(jax.random.fold_in(key, 2**31), target, steps=refine)
         words += f", {refine} MALA steps accepted {draws.about['refined']['acceptance']:.0%}"
-    if thin is not None and target is not None:
+    if thin is not None:
         draws = draws.thin(thin, target)
         words += f", thinned to {thin:,}"
-    draws.save(out)
-    return f"{draws} in {out}{words}"
+    draws.save(wanted.out)
+    return f"{draws} in {wanted.out}{words}"
 
 
-def _stream(
-    sampler: "Sampler", out: Path, num_samples: int, seed: int, latents: str, *, free: bool, bar: "Bar"
-) -> str:
+def _stream(sampler: "Sampler", wanted: Wanted, bar: Bar) -> str:
     """Write draws block by block."""
     import jax
 
     from pushforward.cli.named import named_writer
 
-    key = jax.random.key(seed)
-    with bar(num_samples) as advance, named_writer(out, num_samples, sampler, free=free) as write:
-        for block in sampler.stream(key, num_samples, latents=latents):
+    key = jax.random.key(wanted.seed)
+    with bar(wanted.total) as advance, named_writer(wanted, sampler) as write:
+        for block in sampler.stream(key, wanted.total, latents=wanted.latents):
             write(block)
             advance(len(block))
-    return f"{num_samples:,} draws of {sampler.dim} coordinates in {out}"
-
-
-Bar = Callable[[int], Any]
+    return f"{wanted.total:,} draws of {sampler.dim} coordinates in {wanted.out}"
 
 
 def _bar(quiet: bool) -> Bar:

@@ -32,16 +32,11 @@ def load_sampler(source: Path) -> "Sampler":
 
 
 def target_of(
-    source: Path,
-    sampler: "Sampler",
-    spec: str,
-    dim: int | None,
-    data: Path | None,
-    why: str = "--target is needed",
+    source: Path, sampler: "Sampler", spec: str, dim: int | None, data: Path | None, why: str = ""
 ) -> "Target":
     """Return the target of a sampler: as `--target` names it, or a built-in one that its run or file names.
 
-    A user's file is never run because a run says so.
+    A user's file is never run because a run says so. `why` is what needs the target, where that is not plain.
     """
     from pushforward.cli.models import read_data
     from pushforward.cli.specs import find_target, is_file
@@ -50,7 +45,7 @@ def target_of(
     told = spec or _told(source, sampler)
     if not spec and not (isinstance(told, str) and told in TARGETS and not is_file(told)):
         raise CommandError(
-            f"{why}: {source} was not fitted to a built-in target ({clean(told)}), and no file is run unless "
+            f"{why or '--target is needed'}: {source} was not fitted to a built-in target ({clean(told)}), and no file is run unless "
             "you name it. Add, for instance, `--target model.py:log_density`."
         )
     found = find_target(told, dim, read_data(data), otherwise=sampler.dim)

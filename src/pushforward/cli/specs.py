@@ -27,6 +27,11 @@ def is_file(spec: str) -> bool:
     return spec.partition(":")[0].endswith(".py") or ":" in spec
 
 
+def model_of(spec: str) -> Path | None:
+    """Return the user's file that a spec names, if it names one."""
+    return Path(spec.rpartition(":")[0]) if is_file(spec) else None
+
+
 def find_target(
     spec: str, dim: int | None, data: dict[str, Any] | None = None, *, otherwise: int | None = None
 ) -> Target:

@@ -38,8 +38,8 @@ def demo(
     import numpy as np
 
     import pushforward as pf
-    from pushforward.cli.judging import judge
     from pushforward.runs import save_run
+    from pushforward.runs.judging import judge
     from reproduce.report.demo import demo_figure
 
     console, target = stdout(), pf.targets.rosenbrock()
