@@ -45,8 +45,8 @@ def target_of(
     told = spec or _told(source, sampler)
     if not spec and not (isinstance(told, str) and told in TARGETS and not is_file(told)):
         raise CommandError(
-            f"{why or '--target is needed'}: {source} was not fitted to a built-in target ({clean(told)}), and no file is run unless "
-            "you name it. Add, for instance, `--target model.py:log_density`."
+            f"{why or '--target is needed'}: {source} was not fitted to a built-in target ({clean(told)}), "
+            "and no file is run unless you name it. Add, for instance, `--target model.py:log_density`."
         )
     found = find_target(told, dim, read_data(data), otherwise=sampler.dim)
     if found.dim != sampler.dim:

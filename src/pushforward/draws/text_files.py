@@ -68,7 +68,7 @@ def read_csv(path: Path) -> Contents:
         )
     if titles == coordinate_titles(len(titles)):
         return unnamed(numbers)
-    return Contents(gathered(dict(zip(titles, numbers.T, strict=True)), {}), None, {}, None, {})
+    return Contents(gathered(dict(zip(titles, numbers.T, strict=True)), {}))
 
 
 def _check_titles(path: Path, titles: list[str]) -> None:
@@ -79,13 +79,8 @@ def _check_titles(path: Path, titles: list[str]) -> None:
         )
     if len(set(titles)) < len(titles):
         raise BadFileError(f"{path} has two columns of the same name.")
-    if all(_is_number(title) for title in titles):
-        raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers.")
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
+        numbers = [float(title) for title in titles]
     except ValueError:
-        return False
-    return True
+        return
+    raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers, {numbers[0]:g}.")

@@ -32,8 +32,7 @@ def thin(
     **Arguments:**
 
     - `draws`: shape `(n, dim)`, for instance a pool of 20,000 from a one-shot sampler.
-    - `target`: anything with a `score`; its density corrects what the pool gets slightly wrong.
-    - `num_points`: how many to keep.
+    - `target`: its density corrects what the pool gets slightly wrong.
     - `sweeps`: of exchanges after the choice; none is the algorithm as published.
     """
     return draws[thin_indices(draws, target, num_points, sweeps=sweeps)]

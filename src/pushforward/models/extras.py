@@ -30,6 +30,5 @@ def check_observed(front_end: str, model: str, site: str, value: object) -> None
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(
             f"`{front_end}`: the data at {site!r} of model {model!r} are missing in "
-            f"{np.isnan(array).sum()} of "
-            f"{array.size} places (NaN). Leave those out, mask them, or make them parameters of the model."
+            f"{np.isnan(array).sum()} of {array.size} places (NaN). Leave those out, mask them, or make them parameters of the model."
         )
