@@ -172,7 +172,7 @@ def _check_data(model: Any, name: str, first: dict, second: dict, args: tuple, k
             )
         if sites.is_masked(site):
             continue
-        check_observed("model", name, key, site["value"])
+        check_observed(name, key, site["value"])
         outside = sites.outside_support(site, second[key])
         if outside:
             raise ValueError(

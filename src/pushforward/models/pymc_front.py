@@ -96,7 +96,7 @@ def _check(model: Any, name: str) -> None:
     for rv in model.observed_RVs:
         data = model.rvs_to_values[rv]
         if getattr(data, "data", None) is not None:
-            check_observed("model", name, rv.name, data.data)
+            check_observed(name, rv.name, data.data)
 
 
 def _parameters(model: Any, name: str) -> Parameters:

@@ -65,10 +65,8 @@ def _check_pair(sampler: Sampler, target: Target) -> None:
     if not isinstance(sampler, Sampler):
         raise TypeError(f"`sampler` must be a Sampler, such as `fit.sampler`; got {type(sampler).__name__}.")
     if not isinstance(target, Target):
-        raise TypeError(
-            f"`target` must be a Target; got {type(target).__name__}. "
-            "`pf.Target.from_log_density(fn, dim=...)` makes one of a function."
-        )
+        hint = "`pf.Target.from_log_density(fn, dim=...)` makes one of a function."
+        raise TypeError(f"`target` must be a Target; got {type(target).__name__}. {hint}")
     if sampler.dim != target.dim:
         raise ValueError(f"`target` must have the sampler's {sampler.dim} coordinates; it has {target.dim}.")
     trained = sampler.about.get("target")
@@ -100,8 +98,7 @@ def units_and_pace(key: Key[Array, ""], sampler: Sampler, num_draws: int) -> tup
     if not np.all(np.isfinite(centre)) or not np.all(scale > 0):
         raise ValueError("`sampler` must give finite draws that differ from each other; its draws do not.")
     parts = (centre, scale, 0 * scale, 0 * scale, np.eye(x.shape[1]))
-    dtype = sampler.frame.centre.dtype
-    frame = Frame(*(jax.device_put(part.astype(dtype)) for part in parts))
+    frame = Frame(*(jax.device_put(part.astype(sampler.frame.centre.dtype)) for part in parts))
     return frame, statistics.median(times) / num_draws
 
 

@@ -54,8 +54,8 @@ def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
             " Make one of a function with `Target.from_log_density(fn, dim=...)`, or of a NumPyro model with "
             "`from_numpyro(model)`."
         )
-        got = type(target).__name__
-        raise TypeError(f"`target` must be a Target; got {got}.{hint if callable(target) else ''}")
+        hint = hint if callable(target) else ""
+        raise TypeError(f"`target` must be a Target; got {type(target).__name__}.{hint}")
     try:
         dtype = _output_type(target)
     except (ValueError, TypeError) as error:
@@ -166,8 +166,7 @@ def _coordinates(target: Target, chosen: np.ndarray) -> str:
     places = np.flatnonzero(chosen)[:5].tolist()
     if target.parameters is None:
         return f"coordinate(s) {places}"
-    names = target.parameters.coordinate_names()
-    return ", ".join(names[place] for place in places)
+    return ", ".join(target.parameters.coordinate_names()[place] for place in places)
 
 
 def _gradient(target: Target, found: GradientCheck) -> Finding:
