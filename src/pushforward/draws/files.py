@@ -1,12 +1,7 @@
 """Draws on disk: one format for each need, all written whole or not at all, all read as a stranger's.
 
-| suffix | what it holds | who reads it |
-|---|---|---|
-| `.npz` | one array for each name, beside them the free coordinates and the record of parameters | NumPy |
-| `.npy` | `x` as a plain array; named draws as one structured array | NumPy |
-| `.csv` | a line of names, then a line of numbers for each draw | anything |
-| `.parquet` | a column for each number, `theta[3]`; the record of parameters beside them | pandas, R |
-| `.nc` | ArviZ InferenceData | ArviZ, xarray |
+`.npz` and `.nc` hold all that is known; a Parquet table the record beside its columns; `.npy` and `.csv` the
+numbers alone.
 """
 
 import json
@@ -52,13 +47,9 @@ def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
     """Read draws from a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file: ours, or anyone's of the same form.
 
     Nothing in the file is executed, and no size in it is believed; what is wrong with it is said by a
-    `BadFileError`.
-
-    **Arguments:**
-
-    - `path`: the file. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one.
-    - `like`: a sampler or a target (or its `parameters`) that says how the values are constrained, for files
-        that do not: `.npy` and `.csv` files of named draws, and those of other programs.
+    `BadFileError`. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one. `like`
+    is a sampler or a target (or its `parameters`) that says how the values are constrained, for files that do
+    not: `.npy` and `.csv` files of named draws, and those of other programs.
     """
     path = Path(path)
     if not path.exists():

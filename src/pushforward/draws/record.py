@@ -118,10 +118,7 @@ class Draws(eqx.Module):
         return html_table(f"{len(self):,} draws", ("name", "shape", "constraint"), rows)
 
     def summary(self) -> Summary:
-        """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`.
-
-        The draws are independent, so that there is neither an R-hat nor an effective sample size to report.
-        """
+        """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`."""
         return Summary(self._columns())
 
     def to_pandas(self) -> "pandas.DataFrame":
@@ -176,10 +173,8 @@ class Draws(eqx.Module):
         return Draws(values, self.coordinates, self.stats, self.parameters, self.about_json)
 
     def to_arviz(self, target: Target | None = None) -> "arviz.InferenceData":
-        """Return the draws as ArviZ `InferenceData` of one chain; with a `target`, also its log density `lp`.
-
-        The draws are no Markov chain, and the attributes say so: there is one "chain", so no R-hat can be
-        computed, and none would mean anything.
+        """Return the draws as ArviZ `InferenceData` of one chain, which is no Markov chain, as its attributes
+        say; with a `target`, also its log density `lp`.
         """
         from pushforward.draws.labelled import to_arviz
 
@@ -197,10 +192,7 @@ class Draws(eqx.Module):
         return jax.tree.map(change, (self.values, self.coordinates, self.stats))
 
     def save(self, path: "str | os.PathLike") -> None:
-        """Write the draws to a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file; see `load_draws`.
-
-        The file appears when it is whole.
-        """
+        """Write a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file, which appears when it is whole."""
         from pushforward.draws.files import save
 
         save(self, path)

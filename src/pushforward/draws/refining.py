@@ -61,11 +61,8 @@ def refine(
     acceptance (0.574 for MALA, 0.8 for HMC) on a copy of some of the draws, which is thrown away, and then
     stays fixed: each draw takes exactly `steps` steps of one kernel.
 
-    **Arguments:**
-
-    - `draws`: shape `(n, dim)`, in the target's coordinates.
-    - `kernel`: `"mala"`, one gradient a step; or `"hmc"`, eight, which goes further.
-    - `warmup`: steps of tuning.
+    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further; `warmup` counts the steps
+    of tuning.
     """
     check_key(key)
     steps, warmup = check_count(steps, "steps"), check_count(warmup, "warmup", at_least=5)
@@ -162,11 +159,9 @@ def _start(seen: _Whitened, x: Float[Array, "n dim"], kernel: str) -> Any:
 def _tune(
     seen: _Whitened, key: Key[Array, ""], x: Float[Array, "n dim"], *, kernel: str, num_steps: int
 ) -> Float[Array, ""]:
-    """Return the step size at which the chains as a whole accept as often as they should.
-
-    Robbins-Monro on its logarithm, with the mean acceptance of all chains for a signal: it has little noise,
-    so steps may be large at first. The average over the second half is what is returned.
-    """
+    """Return the step size at which the chains as a whole accept as often as they should."""
+    # Robbins-Monro on its logarithm. The mean acceptance of all chains has little noise, so steps may be
+    # large at first; the average over the second half is what is returned.
     state = _start(seen, x, kernel)
     usable = jnp.isfinite(state.logdensity)
     first = jnp.log(jnp.asarray(0.5 if kernel == "mala" else 0.4, x.dtype)) - jnp.log(x.shape[1]) / 3.0

@@ -37,9 +37,7 @@ def write_rows(file: BinaryIO, block: np.ndarray) -> None:
 def write_csv(path: Path, contents: Contents) -> None:
     """Write the values; figures of single draws, the story and the constraints have no place in it."""
     table = columns(contents.values)
-    titles = list(table)
-    if are_coordinates(contents):
-        titles = coordinate_titles(len(titles))
+    titles = coordinate_titles(len(table)) if are_coordinates(contents) else list(table)
     block = np.stack(list(table.values()), axis=1)
     with path.open("xb") as file:
         write_titles(file, titles)

@@ -68,10 +68,7 @@ def check_target(target: Target, *, key: Key[Array, ""] | None = None) -> Target
     differences, the cost of a call, ways to infinity along which the density does not fall, and the scale of
     each coordinate around the highest peak. `fit` itself refuses what is `bad` here.
 
-    **Arguments:**
-
-    - `target`: the target.
-    - `key`: a typed key for the trial points; a fixed one otherwise.
+    `key` is a typed key for the trial points; a fixed one otherwise.
     """
     key = jax.random.key(0) if key is None else key
     check_key(key)

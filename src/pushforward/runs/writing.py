@@ -58,9 +58,7 @@ def save_run(
     **Arguments:**
 
     - `folder`: must not exist, or be empty.
-    - `fit`: what `fit` handed back.
     - `target`: `spec` (what was typed), `name`, `dim`.
-    - `seed`, `command`: enough to run it again.
     - `message`: the outcome in words; that of the outcome itself otherwise, and why it is so if it says.
     - `metrics`: name to `{"value", "spread", "n", "repeats", "floor"}`, beside what training itself found.
     - `model`: the user's own file that the target came from; a copy is kept with the run.
