@@ -7,6 +7,8 @@ from cli_sizes import TINY
 
 import pushforward as pf
 from pushforward.cli.errors import reported
+from pushforward.trust.line import Line
+from pushforward.trust.report import Report
 
 
 def test_counts_and_times_are_read_alike_by_every_command(invoke, run_folder, tmp_path):
@@ -80,3 +82,13 @@ def test_examples_stand_on_lines_of_their_own(invoke):
     assert reported(command).__doc__.count("\n\n          pushforward") == 2
     lines = [line.strip() for line in invoke("fit", "--help").stdout.splitlines()]
     assert "pushforward fit rosenbrock" in lines
+
+
+def test_in_a_notebook_a_report_is_a_page():
+    line = Line(
+        name="support", title="Support", statistic=0.0, measure="of 10", null="0", found="None is.", advice=""
+    )
+    report = Report(
+        target="mine", kind="sampler", num_draws=10, num_judged=10, level=0.01, lines=(line,), seconds=1.0
+    )
+    assert "<h3>Check of mine" in report._repr_html_()

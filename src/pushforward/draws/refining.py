@@ -61,8 +61,8 @@ def refine(
     acceptance (0.574 for MALA, 0.8 for HMC) on a copy of some of the draws, which is thrown away, and then
     stays fixed: each draw takes exactly `steps` steps of one kernel.
 
-    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further; `warmup` counts the steps
-    of tuning.
+    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further; `warmup` counts
+    the steps of tuning.
     """
     check_key(key)
     steps, warmup = check_count(steps, "steps"), check_count(warmup, "warmup", at_least=5)
