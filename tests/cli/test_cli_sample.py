@@ -1,3 +1,4 @@
+import resource
 import shutil
 import zipfile
 
@@ -100,12 +101,18 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_a_failure_and_leaves_nothing(invoke, run_folder, tmp_path, monkeypatch):
-    def full(*args):
-        raise OSError(28, "No space left on device")
+@pytest.fixture
+def little_room():
+    """No file may grow beyond 64 kB: to a program, the limit of a user is like a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    monkeypatch.setattr(writers.os, "fsync", full)
-    result = invoke("sample", run_folder, "-n", 10, "--out", tmp_path / "a.npy")
+
+@pytest.mark.usefixtures("little_room")
+def test_a_full_disk_is_a_failure_and_leaves_nothing(invoke, run_folder, tmp_path):
+    result = invoke("sample", run_folder, "-n", "1e5", "--out", tmp_path / "a.npy")
     assert result.exit_code == 1
-    assert "No space left on device" in result.stderr
+    assert "error: File too large." in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,8 @@
 """How commands talk to a terminal: results on standard output, all the rest on standard error."""
 
+import time
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -23,6 +25,11 @@ def stderr() -> Console:
 def note(text: str) -> None:
     """Say something that is not a result, on standard error."""
     stderr().print(Text(text), soft_wrap=True)
+
+
+def wrote(words: str, path: Path, started: float) -> None:
+    """Say what a file holds, how large it is and how long it took since `time.monotonic()` was `started`."""
+    note(f"{words} ({size(path.stat().st_size)}, {time.monotonic() - started:.1f} s).")
 
 
 def clean(value: Any, limit: int = 200) -> str:
@@ -68,3 +75,15 @@ def size(num_bytes: int | float) -> str:
             return f"{num_bytes:.3g} {unit}"
         num_bytes /= 1000
     return f"{num_bytes:,.3g} TB"
+
+
+def in_words(metric: Any) -> str:
+    """Return a figure beside its floor: `0.0921  (1.00 times the floor, 0.0918)`."""
+    if not isinstance(metric, dict):
+        return number(metric)
+    value, floor = metric.get("value"), metric.get("floor")
+    if value is None:
+        return "not finite"
+    if isinstance(value, float) and isinstance(floor, float) and floor > 0:
+        return f"{number(value)}  ({value / floor:.2f} times the floor, {number(floor)})"
+    return number(value)

@@ -1,7 +1,9 @@
 """One clear message for what a user can mend, a traceback for what only we can; and the exit codes."""
 
+import errno
 import functools
 import os
+import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +21,9 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 VARIABLE = "PUSHFORWARD_TRACEBACK"
 """Set to anything, it shows where a message comes from."""
+
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a disk says that takes no more, whoever wrote to it: the request was right."""
 
 _PACKAGES = ("pushforward", "reproduce")
 """Whose messages are written for users."""
@@ -39,6 +44,8 @@ def complain(message: str) -> None:
 
 def reported(command: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a command so that users see messages, not tracebacks, and shells see the right code."""
+    # A help text runs lines together unless a blank one is between them; examples are one line each.
+    command.__doc__ = re.sub(r"\n+(?= +pushforward )", "\n\n", command.__doc__ or "")
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
@@ -59,8 +66,8 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
             if os.environ.get(VARIABLE):
                 raise
             complain(_without_number(error))
-            code = BAD_INPUT if _ours(error.__traceback__) else FAILED
-            raise typer.Exit(code) from error
+            asked = _ours(error.__traceback__) and error.errno not in _DISK
+            raise typer.Exit(BAD_INPUT if asked else FAILED) from error
 
     return run
 

@@ -3,15 +3,13 @@
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.text import Text
 
-from pushforward.checks import check_duration
-from pushforward.cli import errors
-from pushforward.cli.console import clean, note, pairs, stdout
-from pushforward.cli.options import Quiet, Seed, whole
+from pushforward.cli import errors, options
+from pushforward.cli.console import clean, in_words, note, pairs, stdout
 
 if TYPE_CHECKING:
     from pushforward.base import Target
@@ -19,103 +17,22 @@ if TYPE_CHECKING:
     from pushforward.run.fit import Fit
 
 
-def _seconds(text: str) -> float:
-    try:
-        return check_duration(text, "--budget")
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
 def fit(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="A built-in name (see `pushforward targets`), or FILE.py:FUNCTION, where FUNCTION is a "
-            "log density of one point written in JAX, a NumPyro or PyMC model, a Target, or makes one.",
-            show_default=False,
-        ),
-    ],
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            help="default, which works for most; or one of the paper's and their kin: kl, fisher, "
-            "combined, fisher_stein, kernel, ksd, steingan; or annealed, the default without its network.",
-        ),
-    ] = "default",
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder to write, new or empty.", show_default="runs/TARGET"),
-    ] = None,
-    dim: Annotated[
-        int | None,
-        typer.Option(
-            parser=whole(),
-            metavar="D",
-            help="Number of coordinates, for a function of your own.",
-            show_default=False,
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.npz",
-            help="Arrays that the function or model takes, by the names of its arguments.",
-            show_default=False,
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(parser=whole(), metavar="N", help="Training steps.", show_default="the method's"),
-    ] = None,
-    seed: Seed = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change one setting of the method, such as width=128; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            parser=_seconds,
-            metavar="TIME",
-            help="Plan the fit for so long, such as 90s, 5m or 1h; with --checkpoint or --steps, stop there.",
-            show_default=False,
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write down every minute where training stands; the same command goes on from there.",
-            show_default=False,
-        ),
-    ] = None,
-    distributed: Annotated[
-        bool,
-        typer.Option(
-            "--distributed",
-            help="One of many processes that train together; SLURM, Kubernetes and MPI are found by JAX.",
-        ),
-    ] = False,
-    coordinator: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where process 0 listens.", show_default=False)
-    ] = None,
-    num_processes: Annotated[
-        int | None,
-        typer.Option(parser=whole(), metavar="P", help="How many processes there are.", show_default=False),
-    ] = None,
-    process_id: Annotated[
-        int | None,
-        typer.Option(parser=whole(0), metavar="I", help="Which this is, from 0.", show_default=False),
-    ] = None,
-    quiet: Quiet = False,
+    target: options.Target,
+    method: options.Method = "default",
+    out: options.OutFolder = None,
+    dim: options.Dim = None,
+    data: options.Data = None,
+    steps: options.Steps = None,
+    seed: options.Seed = 0,
+    set_: options.Changes = None,
+    budget: options.Budget = None,
+    checkpoint: options.Checkpoint = None,
+    distributed: options.Distributed = False,
+    coordinator: options.Coordinator = None,
+    num_processes: options.Processes = None,
+    process_id: options.Process = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a one-shot sampler and write it to a folder.
 
@@ -123,15 +40,10 @@ def fit(
     history (history.jsonl). Ctrl-C ends training early and keeps the last good sampler.
 
     [bold]Examples[/bold]
-
       pushforward fit rosenbrock
-
       pushforward fit squiggle --method fisher --steps 5000 --out runs/squiggle-fisher
-
       pushforward fit my_model.py:log_density --dim 12 --set width=128 --seed 3
-
       pushforward fit schools.py:model --data schools.npz
-
       pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 1h
     """
     from pushforward.cli.many import end_of, join_others
@@ -141,34 +53,27 @@ def fit(
     quiet = quiet or not chief
     folder = check_folder(out if out is not None else Path("runs") / _name(target), "--out")
 
-    import jax
-
     from pushforward.cli.models import read_data
     from pushforward.cli.overrides import choose_method
-    from pushforward.cli.specs import find_target, is_file
+    from pushforward.cli.specs import find_target, model_of
 
-    chosen = choose_method(method, set_ or [])
-    found = find_target(target, dim, read_data(data))
-    survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps}
-    done, failure = _train(jax.random.key(seed), found, chosen, target, quiet=quiet, **survival)
-    if not chief:
-        end_of(done, failure)
-        return
-    metrics = _judge(seed, done, found)
-    command = _command(target, dim, data, seed, done)
-    about = {"spec": target, "name": found.name, "dim": found.dim}
-    with errors.undisturbed():
-        folder = save_run(
-            folder, done, target=about, seed=seed, command=command, message=failure, metrics=metrics,
-            model=target.rpartition(":")[0] if is_file(target) else None,
-        )  # fmt: skip
-    if not quiet:
-        _summary(folder, done, metrics)
+    chosen, found = choose_method(method, set_ or []), find_target(target, dim, read_data(data))
+    survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps, "progress": not quiet}
+    done, failure = _train(seed, found, chosen, target, **survival)
+    if chief:
+        metrics, command = _judge(seed, done, found), _command(target, dim, data, seed, done)
+        about = {"spec": target, "name": found.name, "dim": found.dim}
+        story = {"target": about, "seed": seed, "command": command, "message": failure, "metrics": metrics}
+        with errors.undisturbed():
+            folder = save_run(folder, done, model=model_of(target), **story)
+        if not quiet:
+            _summary(folder, done, metrics)
+        failure = failure and f"{failure} The last finite sampler is in {folder}."
     if distributed:
-        end_of(done, failure and f"{failure} The last finite sampler is in {folder}.")
-    if failure:
-        raise errors.CommandError(f"{failure} The last finite sampler is in {folder}.", errors.FAILED)
-    if done.outcome.name == "INTERRUPTED":
+        end_of(done, failure)
+    if chief and failure:
+        raise errors.CommandError(failure, errors.FAILED)
+    if chief and done.outcome.name == "INTERRUPTED":
         taken = int(done.history[-1]["step"]) if done.history else 0
         note(f"interrupted after {taken} steps; the last good sampler is in {folder}.")
         raise typer.Exit(errors.INTERRUPTED)
@@ -179,26 +84,26 @@ def _name(spec: str) -> str:
     return Path(spec.rpartition(":")[2]).stem
 
 
-def _train(
-    key: Any, target: "Target", method: "Method", spec: str, *, quiet: bool, **survival: Any
-) -> tuple["Fit", str]:
+def _train(seed: int, target: "Target", method: "Method", spec: str, **survival: Any) -> tuple["Fit", str]:
     """Return the fit, and why it ended badly where it did."""
+    import jax
+
     import pushforward as pf
-    from pushforward.cli.specs import is_file, line_of
+    from pushforward.cli.specs import line_of, model_of
 
     try:
         with errors.warnings_as_notes():
-            return pf.fit(key, target, method=method, progress=not quiet, **survival), ""
+            return pf.fit(jax.random.key(seed), target, method=method, **survival), ""
     except pf.FitError as error:
         if error.fit is None:
             raise errors.CommandError(str(error), errors.FAILED) from error
         return error.fit, str(error)
     except (ValueError, TypeError) as error:
-        if error.__cause__ is None or not is_file(spec):
+        model = model_of(spec)
+        if error.__cause__ is None or model is None:
             raise
         # Say where in the user's own file it broke: our lines are of no use to them.
-        place = line_of(error.__cause__, Path(spec.rpartition(":")[0]))
-        raise errors.CommandError(f"{place}: {error}") from error
+        raise errors.CommandError(f"{line_of(error.__cause__, model)}: {error}") from error
 
 
 def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]]:
@@ -208,13 +113,12 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
     try:
         import jax
 
-        from pushforward.cli.judging import judge
+        from pushforward.runs.judging import judge
 
         # Any key but those that trained it will do.
         return judge(jax.random.fold_in(jax.random.key(seed), 2**31), done.sampler, target)
     except KeyboardInterrupt:
         note("interrupted while judging the sampler; it is written without these figures.")
-        return {}
     except (RuntimeError, ValueError) as error:
         from pushforward.programs import came_from_running
 
@@ -225,7 +129,7 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
             f"the sampler could not be judged ({str(error).splitlines()[0]}); "
             "it is written without these figures."
         )
-        return {}
+    return {}
 
 
 def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fit") -> str:
@@ -240,8 +144,6 @@ def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fi
 
 
 def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> None:
-    from pushforward.cli.judging import in_words
-
     rows = [("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}")]
     times = [f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases]
     rows.append(("time", f"{done.seconds:.1f} s  ({', '.join(times)})"))
@@ -250,7 +152,6 @@ def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> N
     console = stdout()
     console.print(pairs(rows))
     place = shlex.quote(str(folder))
-    line = f"pushforward sample {place} -n 1000000 --out draws.npy"
-    if not done.outcome.good:
-        line = f"pushforward check {place}"
+    sample = f"pushforward sample {place} -n 1000000 --out draws.npy"
+    line = sample if done.outcome.good else f"pushforward check {place}"
     console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

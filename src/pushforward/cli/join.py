@@ -4,12 +4,10 @@ import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from pushforward.cli.console import note, size
-from pushforward.cli.options import Quiet
+from pushforward.cli import options
+from pushforward.cli.console import wrote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,17 +18,7 @@ BLOCK_BYTES = 2**22
 
 
 def join(
-    parts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PART...", help="Files of `sample --shard`, in any order.", show_default=False
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.", show_default=False)
-    ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
-    quiet: Quiet = False,
+    parts: options.Parts, out: options.Out, force: options.Force = False, quiet: options.Quiet = False
 ) -> None:
     """Join the parts that [bold]sample --shard K/N[/bold] wrote on one machine or on many.
 
@@ -39,9 +27,7 @@ def join(
     and the file appears only when all of it is right.
 
     [bold]Example[/bold]
-
       pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy      (on machine 2 of 7)
-
       pushforward join part-*.npy --out draws.npy
     """
     import numpy as np
@@ -61,11 +47,8 @@ def join(
             for block in read_blocks(path, part):
                 write(block)
     if not quiet:
-        seconds = time.monotonic() - started
-        note(
-            f"{about.total:,} draws of {about.dim} coordinates from {len(ordered)} parts in {out} "
-            f"({size(out.stat().st_size)}, {seconds:.1f} s)."
-        )
+        words = f"{about.total:,} draws of {about.dim} coordinates from {len(ordered)} parts in {out}"
+        wrote(words, out, started)
 
 
 def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
@@ -91,9 +74,9 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
             raise BadFileError(
                 f"{path} and {before} overlap: both hold row {part.first:,}. Give each part once."
             )
-        missing += [(row, part.first)] if part.first > row else []
+        missing.append((row, part.first))
         row, before = part.first + part.rows, path
-    missing += [(row, first.total)] if row < first.total else []
+    missing = [(a, b) for a, b in (*missing, (row, first.total)) if a < b]
     if missing:
         ranges = ", ".join(f"{a:,} to {b - 1:,}" for a, b in missing[:5])
         raise BadFileError(
@@ -119,16 +102,9 @@ def read_blocks(path: Path, part: "Note") -> "Iterator[np.ndarray]":
                 f"{path} must hold {part.rows:,} rows of {part.dim} coordinates as {part.dtype}, by its "
                 f"note; it holds {header.dtype} of shape {header.shape}. Draw this part again."
             )
-        left = part.rows
-        while left > 0:
-            rows = min(rows_at_once, left)
-            data = file.read(rows * part.dim * dtype.itemsize)
-            if len(data) < rows * part.dim * dtype.itemsize:
-                raise BadFileError(f"{path} is truncated: {left:,} rows are missing. Draw this part again.")
+        # The header has been held against the size of the file: what follows it are these rows.
+        while data := file.read(rows_at_once * part.dim * dtype.itemsize):
             digest.update(data)
-            yield np.frombuffer(data, dtype).reshape(rows, part.dim)
-            left -= rows
-        if file.read(1):
-            raise BadFileError(f"{path} goes on after its last row. Draw this part again.")
+            yield np.frombuffer(data, dtype).reshape(-1, part.dim)
     if digest.hexdigest() != part.draws_sha256:
         raise BadFileError(f"{path} is corrupted: its checksum does not match. Draw this part again.")

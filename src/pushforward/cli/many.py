@@ -14,14 +14,10 @@ def join_others(
     wanted: bool, coordinator: str | None, num_processes: int | None, process_id: int | None
 ) -> bool:
     """Join the other processes, if there are any; return whether this one writes the files."""
+    given = {"--coordinator": coordinator, "--num-processes": num_processes, "--process-id": process_id}
     if not wanted:
-        for name, value in (
-            ("--coordinator", coordinator),
-            ("--num-processes", num_processes),
-            ("--process-id", process_id),
-        ):
-            if value is not None:
-                raise CommandError(f"{name} is for many processes; add --distributed.")
+        if alone := [name for name, value in given.items() if value is not None]:
+            raise CommandError(f"{alone[0]} is for many processes; add --distributed.")
         return True
     from pushforward import distributed
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+
 from pushforward.base import Target
 from pushforward.cli.errors import CommandError
 
@@ -25,18 +27,60 @@ def read_data(path: Path | None) -> dict[str, Any]:
         raise CommandError(f"--data: {error}") from error
 
 
-def is_pymc(thing: Any) -> bool:
-    """Whether something is a PyMC model, without importing PyMC to find out."""
-    return any(c.__name__ == "Model" and c.__module__.startswith("pymc.") for c in type(thing).__mro__)
+def as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> Target:
+    """Return what a user's file holds under a name as a target: one already, a model, or a log density."""
+    if (made := _made(thing)) is not None:
+        return made
+    if not callable(thing):
+        raise CommandError(
+            f"TARGET {spec!r} must be a function of one point, a Target or a model; it is "
+            f"{type(thing).__name__}."
+        )
+    parameters = _parameters(thing)
+    _check_names(parameters, data, spec)
+    if parameters is not None and not any(_is_needed(p) and p.name not in data for p in parameters):
+        return _call(thing, data, spec)
+    if inspect.isclass(thing):
+        raise CommandError(
+            f"TARGET {spec!r} is a class. Make one in the file, `target = {thing.__name__}(...)`, "
+            "and name that."
+        )
+    if dim is None:
+        raise CommandError(
+            f"--dim is needed for {spec!r}: a function does not say how many coordinates it has. "
+            "Add, for instance, `--dim 2`. If it is a NumPyro model, give its arguments by `--data FILE.npz`."
+        )
+    bound: Any = eqx.Partial(thing, **data) if data else thing
+    return Target.from_log_density(bound, dim=dim, name=getattr(thing, "__name__", None))
 
 
-def check_names(function: Any, data: dict[str, Any], spec: str) -> None:
-    """Refuse data that the function has no arguments for."""
+def _made(thing: Any) -> Target | None:
+    """Return a target, or a PyMC model as one, without importing PyMC to find out."""
+    if isinstance(thing, Target):
+        return thing
+    if any(c.__name__ == "Model" and c.__module__.startswith("pymc.") for c in type(thing).__mro__):
+        from pushforward.models import from_pymc
+
+        return from_pymc(thing)
+    return None
+
+
+def _parameters(function: Any) -> list[inspect.Parameter] | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+
+
+def _is_needed(parameter: inspect.Parameter) -> bool:
+    return parameter.default is parameter.empty and parameter.kind not in (
+        parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL,
+    )  # fmt: skip
+
+
+def _check_names(parameters: list[inspect.Parameter] | None, data: dict[str, Any], spec: str) -> None:
+    """Refuse data that the function has no arguments for."""
+    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     names = [p.name for p in parameters]
     odd = [name for name in data if name not in names]
@@ -47,23 +91,26 @@ def check_names(function: Any, data: dict[str, Any], spec: str) -> None:
         )
 
 
-def call(function: Callable[..., Any], data: dict[str, Any], spec: str) -> Target:
+def _call(function: Callable[..., Any], data: dict[str, Any], spec: str) -> Target:
     """Call what needs nothing but its data: a NumPyro model, or what returns a Target or a PyMC model."""
-    made, failure = None, None
     try:
         made = function(**data)
     except Exception as error:
         # A NumPyro model has no random numbers when it is called like this; its own way comes next.
-        failure = error
-    if isinstance(made, Target) or is_pymc(made):
-        return as_made(made, spec)
+        made = error
+    if (found := _made(made)) is not None:
+        return found
     if "numpyro" in sys.modules and _has_sites(function, data):
         from pushforward.models import from_numpyro
 
         return from_numpyro(function, **data)
-    if failure is not None:
-        raise failure
-    return as_made(made, spec)
+    if isinstance(made, Exception):
+        raise made
+    raise CommandError(
+        f"TARGET {spec!r} takes no argument, so it must return a Target; it returned {type(made).__name__}. "
+        "A log density is a function of one point, `f(x)`; a NumPyro model has sites; a function may also "
+        "return a PyMC model."
+    )
 
 
 def _has_sites(function: Callable[..., Any], data: dict[str, Any]) -> bool:
@@ -72,19 +119,3 @@ def _has_sites(function: Callable[..., Any], data: dict[str, Any]) -> bool:
 
     sites = handlers.trace(handlers.seed(function, 0)).get_trace(**data)
     return any(site["type"] == "sample" for site in sites.values())
-
-
-def as_made(made: Any, spec: str) -> Target:
-    """Return what a function returned as a target."""
-    if isinstance(made, Target):
-        return made
-    if is_pymc(made):
-        from pushforward.models import from_pymc
-
-        return from_pymc(made)
-    raise CommandError(
-        f"TARGET {spec!r} takes no argument, so it must return a Target; it returned "
-        f"{type(made).__name__}. A "
-        "log density is a function of one point, `f(x)`; a NumPyro model has sites; a function may "
-        "also return a PyMC model."
-    )

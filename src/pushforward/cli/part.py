@@ -1,19 +1,32 @@
 """`sample --shard K/N`: one part of a set of draws, made where it is wanted, joined later."""
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from pushforward.cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
     from pushforward.sampler import Sampler
+
+
+Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
+"""What makes a progress bar of so many draws, which yields a function that moves it on."""
+
+
+class Wanted(NamedTuple):
+    """The draws that were asked for, and the file for them."""
+
+    out: Path
+    total: int
+    seed: int
+    latents: str
+    free: bool
 
 
 @dataclass(frozen=True)
@@ -60,18 +73,8 @@ def check_part(part: Part, out: Path, total: int, *, force: bool) -> None:
         raise CommandError(f"--out: {note_path(out)} exists. Choose another name, or overwrite with --force.")
 
 
-def write_part(
-    part: Part,
-    source: Path,
-    sampler: "Sampler",
-    out: Path,
-    total: int,
-    *,
-    seed: int,
-    latents: str,
-    bar: "Callable[[int], AbstractContextManager[Callable[[int], None]]]",
-) -> None:
-    """Write one part and its note; `bar(rows)` shows how far it has come."""
+def write_part(part: Part, source: Path, sampler: "Sampler", wanted: Wanted, bar: Bar) -> str:
+    """Write one part and its note, and say so."""
     import jax
     import numpy as np
 
@@ -79,6 +82,7 @@ def write_part(
     from pushforward.cli.writers import check_space, writer
     from pushforward.runs.layout import SAMPLER
 
+    out, total, seed, latents, _ = wanted
     checksum = file_sha256(source / SAMPLER if source.is_dir() else source)
     first, rows = part.rows(total)
     shape, dtype = (rows, sampler.dim), np.dtype(sampler.frame.centre.dtype)
@@ -91,3 +95,4 @@ def write_part(
             write(block)
             advance(len(block))
     Note(first, rows, total, sampler.dim, str(dtype), seed, latents, checksum, digest.hexdigest()).write(out)
+    return f"part {part} of {total:,} draws in {out}, for `pushforward join`"

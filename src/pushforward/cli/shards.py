@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pushforward.container import BadFileError, write_atomically
+from pushforward.runs.reading import read_object
 
 FORMAT, VERSION = "pushforward-shard", 1
 MAX_BYTES = 2**16
@@ -24,8 +25,11 @@ MAX_BYTES = 2**16
 MAX_ROWS = 2**41
 """Rows that one key can number: 2^31 groups of 1,024."""
 
-DTYPES = ("float32", "float64")
-LATENTS = ("iid", "sobol")
+LIMITS = {
+    "first": (0, MAX_ROWS), "rows": (1, MAX_ROWS), "total": (1, MAX_ROWS),
+    "dim": (1, 2**31), "seed": (0, 2**32),
+}  # fmt: skip
+CHOICES = {"dtype": ("float32", "float64"), "latents": ("iid", "sobol")}
 
 
 @dataclass(frozen=True)
@@ -81,17 +85,8 @@ def read_note(path: Path) -> Note:
             f"{path} has no note {beside.name} beside it, so it is not known which draws it holds. "
             "Parts come from `pushforward sample --shard K/N`; copy both files of each."
         )
-    if beside.stat().st_size > MAX_BYTES:
-        raise BadFileError(f"{beside} must hold at most {MAX_BYTES:,} bytes; it holds more.")
-    try:
-        # Decoded here, since JSON would guess among encodings.
-        data = json.loads(beside.read_bytes().decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BadFileError(f"{beside} is corrupted: this is not JSON ({error}).") from None
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise BadFileError(f"{beside} does not describe a part of draws: it lacks the mark {FORMAT!r}.")
-    if (version := data.pop("version", None)) != VERSION:
-        raise BadFileError(f"{beside} has version {version!r}; this release reads version {VERSION}.")
+    data = read_object(beside, MAX_BYTES, "a part of draws", FORMAT, VERSION)
+    data = {name: value for name, value in data.items() if name not in ("format", "version")}
     _check(data, beside)
     return Note(**data)
 
@@ -101,19 +96,13 @@ def _check(data: dict[str, Any], beside: Path) -> None:
     if data.keys() != names:
         odd = ", ".join(sorted(map(str, data.keys() ^ names))[:5])
         raise BadFileError(f"{beside} does not describe a part of draws: missing or unknown {odd}.")
-    for name, least, most in (
-        ("first", 0, MAX_ROWS),
-        ("rows", 1, MAX_ROWS),
-        ("total", 1, MAX_ROWS),
-        ("dim", 1, 2**31),
-        ("seed", 0, 2**32),
-    ):
+    for name, (least, most) in LIMITS.items():
         value = data[name]
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise BadFileError(f"{beside}: {name!r} must be a whole number from {least} to {most}.")
     if data["first"] + data["rows"] > data["total"]:
         raise BadFileError(f"{beside}: its rows end after the last of {data['total']:,}.")
-    for name, known in (("dtype", DTYPES), ("latents", LATENTS)):
+    for name, known in CHOICES.items():
         if data[name] not in known:
             raise BadFileError(f"{beside}: {name!r} must be one of {', '.join(known)}.")
     for name in ("sampler_sha256", "draws_sha256"):

@@ -3,13 +3,14 @@
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from pushforward.cli.console import clean, number, pairs, size, spark, stdout
+from pushforward.cli import options
+from pushforward.cli.console import clean, in_words, number, pairs, size, spark, stdout
 from pushforward.cli.errors import CommandError
 
 NUM_ROWS = 8
@@ -17,33 +18,19 @@ NUM_ROWS = 8
 
 SHOWN = {"objective": "loss", "score_loss": "score loss", "ksd_imq_v": "KSD", "skipped": "skipped"}
 
-
 MAX_DRAWS = 2**31
 """Bytes of the largest file of draws that is summarised: all of it is read."""
 
 
-def show(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN_OR_FILE",
-            help="A folder that `pushforward fit` wrote, a file of `sampler.save`, or a file of draws.",
-            show_default=False,
-        ),
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-) -> None:
+def show(source: options.SourceOrDraws, as_json: options.Json = False) -> None:
     """Show what a run, a saved sampler or a file of draws holds.
 
     Of a run: target, settings, outcome, figures and history. Of draws: their names and shapes, and mean, sd
     and quantiles of each number.
 
     [bold]Examples[/bold]
-
       pushforward show runs/rosenbrock
-
       pushforward show runs/rosenbrock --json | jq .metrics
-
       pushforward show draws.npy
     """
     from pushforward.draws.files import FORMATS
@@ -58,14 +45,13 @@ def show(
     console = stdout()
     console.print(pairs(_summary(about, words)))
     if history:
-        console.print()
-        console.print(_curves(history, ascii_only=console.options.ascii_only))
-        console.print()
-        console.print(_table(history))
+        curves = _curves(history, ascii_only=console.options.ascii_only)
+        console.print("", curves, "", _table(history), sep="\n")
 
 
 def _show_draws(source: Path, *, as_json: bool) -> None:
     from pushforward.draws import load_draws
+    from pushforward.runs.writing import finite
 
     num_bytes = source.stat().st_size
     if num_bytes > MAX_DRAWS:
@@ -76,10 +62,7 @@ def _show_draws(source: Path, *, as_json: bool) -> None:
     draws = load_draws(source)
     summary = draws.summary()
     if as_json:
-        figures = {
-            name: {word: x if math.isfinite(x) else None for word, x in row.items()}
-            for name, row in summary.items()
-        }
+        figures = {name: finite(row) for name, row in summary.items()}
         typer.echo(json.dumps({"draws": len(draws), "summary": figures}, indent=2))
         return
     console = stdout()
@@ -98,18 +81,8 @@ def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     from pushforward.sampler import load
 
     sampler = load(source)
-    about = sampler.about
-    about.setdefault("changed", _changed(about))
     latent, network = type(sampler.latent).__name__, type(sampler.network).__name__
-    return about, [], f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}"
-
-
-def _changed(about: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from their method's, for a file that does not say."""
-    from pushforward.recipe.methods import METHODS
-
-    usual = METHODS[about["method"]].recipe.training.plain() if about.get("method") in METHODS else {}
-    return {n: v for n, v in _dict(about.get("settings")).items() if n not in usual or usual[n] != v}
+    return sampler.about, [], f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}"
 
 
 def _summary(about: dict[str, Any], map_words: str) -> list[tuple[str, str]]:
@@ -118,28 +91,26 @@ def _summary(about: dict[str, Any], map_words: str) -> list[tuple[str, str]]:
         target = "{name}, {dim} coordinates  ({spec})".format(
             **{name: clean(target.get(name)) for name in ("name", "dim", "spec")}
         )
-    rows = [("target", clean(target)), ("method", clean(about.get("method")))]
-    rows += [("map", map_words)] if map_words else []
-    changes = _dict(about.get("changed"))
-    words = [f"{clean(name)}={clean(value)}" for name, value in changes.items()]
-    rows.append(("recipe", clean(about.get("digest", "of an earlier version, without a digest"))))
-    rows.append(("changed settings", ", ".join(words) or "none"))
+    changes = [f"{clean(name)}={clean(value)}" for name, value in _dict(about.get("changed")).items()]
     message = f": {clean(about['message'], 1000)}" if about.get("message") else ""
-    rows.append(("outcome", clean(about.get("outcome")).lower() + message))
-    for phase in _list(about.get("phases")):
+    rows = [
+        ("target", clean(target)),
+        ("method", clean(about.get("method"))),
+        *([("map", map_words)] if map_words else []),
+        ("recipe", clean(about.get("digest", "of an earlier version, without a digest"))),
+        ("changed settings", ", ".join(changes) or "none"),
+        ("outcome", clean(about.get("outcome")).lower() + message),
+    ]
+    phases = about.get("phases")
+    for phase in map(_dict, phases if isinstance(phases, list) else ()):
         details = [
             f"{clean(name)} {number(value)}"
-            for name, value in _dict(phase).items()
+            for name, value in phase.items()
             if name not in ("phase", "seconds", "outcome") and not isinstance(value, list | dict)
         ]
-        words = "  ".join([f"{number(_dict(phase).get('seconds'))} s", *details])
-        rows.append((clean(_dict(phase).get("phase")), words))
-    for name, metric in _dict(about.get("metrics")).items():
-        rows.append((clean(name), _metric(metric)))
-    for name in ("seed", "command"):
-        if name in about:
-            rows.append((name, clean(about[name], 1000)))
-    return rows
+        rows.append((clean(phase.get("phase")), "  ".join([f"{number(phase.get('seconds'))} s", *details])))
+    rows += [(clean(name), in_words(metric)) for name, metric in _dict(about.get("metrics")).items()]
+    return rows + [(name, clean(about[name], 1000)) for name in ("seed", "command") if name in about]
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -147,25 +118,11 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _metric(metric: Any) -> str:
-    if not isinstance(metric, dict):
-        return number(metric)
-    value, floor = metric.get("value"), metric.get("floor")
-    if isinstance(value, float) and isinstance(floor, float) and floor > 0:
-        return f"{number(value)}  ({value / floor:.2f} times the floor, {number(floor)})"
-    return number(value)
-
-
 def _curves(history: list[dict[str, Any]], *, ascii_only: bool) -> Table:
     """Return one small curve per figure, each on its own scale; the KSD's is logarithmic."""
     rows = []
     for name, label in SHOWN.items():
         values = [row[name] for row in history if row.get(name) is not None]
-        values = [value for value in values if value is not None]
         if not values or (name == "skipped" and not any(values)):
             continue
         log = name == "ksd_imq_v" and min(values) > 0

@@ -12,13 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import equinox as eqx
-
 from pushforward import extensions
 from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.cli.errors import CommandError
-from pushforward.cli.models import as_made, call, check_names, is_pymc
+from pushforward.cli.models import as_target
 from pushforward.targets import TARGETS
 
 MODULE_NAME = "pushforward_user_model"
@@ -29,12 +27,32 @@ def is_file(spec: str) -> bool:
     return spec.partition(":")[0].endswith(".py") or ":" in spec
 
 
-def find_target(spec: str, dim: int | None, data: dict[str, Any] | None = None) -> Target:
-    """Return the target that `spec` names; `dim` is needed for a plain function, `data` for a model's."""
+def model_of(spec: str) -> Path | None:
+    """Return the user's file that a spec names, if it names one."""
+    return Path(spec.rpartition(":")[0]) if is_file(spec) else None
+
+
+def find_target(
+    spec: str, dim: int | None, data: dict[str, Any] | None = None, *, otherwise: int | None = None
+) -> Target:
+    """Return the target that `spec` names; `dim` is needed for a plain function, `data` for a model's.
+
+    What does not say its size and is not given one by `dim` has the size `otherwise`.
+    """
     if is_file(spec):
-        return _from_file(spec, dim, data or {})
-    if data:
+        found = _from_file(spec, dim or otherwise, data or {})
+    elif data:
         raise CommandError(f"--data is for a model of your own, FILE.py:FUNCTION; {spec!r} is built in.")
+    else:
+        found = _built_in(spec, dim or otherwise)
+    if dim is not None and dim != found.dim:
+        raise CommandError(
+            f"--dim must be {found.dim}, which is what {spec!r} has, or be left out; got {dim}."
+        )
+    return found
+
+
+def _built_in(spec: str, dim: int | None) -> Target:
     if words := extensions.remedy(extensions.TARGETS, spec):
         raise CommandError(f"TARGET {words}")
     try:
@@ -45,13 +63,11 @@ def find_target(spec: str, dim: int | None, data: dict[str, Any] | None = None) 
         ) from None
     if dim is not None and "dim" in inspect.signature(build).parameters:
         return build(dim=dim)  # pyright: ignore[reportCallIssue]
-    return _of_dim(build(), dim, spec)
+    return build()
 
 
 def _from_file(spec: str, dim: int | None, data: dict[str, Any]) -> Target:
-    file, _, name = spec.rpartition(":")
-    if not file:
-        file, name = name, ""
+    file, _, name = spec.rpartition(":") if ":" in spec else (spec, "", "")
     path = Path(file)
     if not path.is_file():
         raise CommandError(f"TARGET {spec!r}: there is no file {path}.")
@@ -63,14 +79,13 @@ def _from_file(spec: str, dim: int | None, data: dict[str, Any]) -> Target:
         )
     with _lines_of(path):
         module = _run_file(path.resolve())
-    if not hasattr(module, name):
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise CommandError(
-            f"TARGET: {path} has no {name!r}. It defines {', '.join(names) or 'nothing'}.{hint}"
-        )
-    with _lines_of(path):
-        return _as_target(getattr(module, name), spec, dim, data)
+        if not hasattr(module, name):
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise CommandError(
+                f"TARGET: {path} has no {name!r}. It defines {', '.join(names) or 'nothing'}.{hint}"
+            )
+        return as_target(getattr(module, name), spec, dim, data)
 
 
 def _names(path: Path) -> list[str]:
@@ -124,49 +139,3 @@ def line_of(error: BaseException, path: Path) -> str:
         if Path(frame.filename).resolve() == path.resolve()
     ]
     return f"{path.name}, line {lines[-1]}" if lines else path.name
-
-
-def _as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> Target:
-    function: Any = thing
-    if is_pymc(thing):
-        return _of_dim(as_made(thing, spec), dim, spec)
-    if isinstance(thing, Target):
-        return _of_dim(thing, dim, spec)
-    if not callable(thing):
-        raise CommandError(
-            f"TARGET {spec!r} must be a function of one point, a Target or a model; it is "
-            f"{type(thing).__name__}."
-        )
-    check_names(thing, data, spec)
-    if _needs_arguments(thing, data):
-        if inspect.isclass(thing):
-            raise CommandError(
-                f"TARGET {spec!r} is a class. Make one in the file, `target = {thing.__name__}(...)`, "
-                "and name that."
-            )
-    else:
-        return _of_dim(call(thing, data, spec), dim, spec)
-    if dim is None:
-        raise CommandError(
-            f"--dim is needed for {spec!r}: a function does not say how many coordinates it has. "
-            "Add, for instance, `--dim 2`. If it is a NumPyro model, give its arguments by `--data FILE.npz`."
-        )
-    bound = eqx.Partial(function, **data) if data else function
-    return Target.from_log_density(bound, dim=dim, name=getattr(function, "__name__", None))
-
-
-def _needs_arguments(thing: Any, data: dict[str, Any]) -> bool:
-    try:
-        parameters = inspect.signature(thing).parameters.values()
-    except (TypeError, ValueError):
-        return True
-    optional = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return any(p.default is p.empty and p.kind not in optional and p.name not in data for p in parameters)
-
-
-def _of_dim(target: Target, dim: int | None, spec: str) -> Target:
-    if dim is not None and dim != target.dim:
-        raise CommandError(
-            f"--dim must be {target.dim}, which is what {spec!r} has, or be left out; got {dim}."
-        )
-    return target

@@ -1,6 +1,5 @@
 """Draws to a file, block by block: memory stays bounded, and the name appears only when the file is whole."""
 
-import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ import numpy as np
 
 from pushforward.cli.console import size
 from pushforward.cli.errors import CommandError
+from pushforward.container import check_place
 
 Write = Callable[[np.ndarray], None]
 Shape = tuple[int, ...]
@@ -19,18 +19,13 @@ Shape = tuple[int, ...]
 CSV_WIDTH = 14
 """About how many characters a number takes as text, its comma included."""
 
-
 Names = list[str] | None
 """Titles of the columns, in formats that have them; x0, x1, ... otherwise."""
 
 
 @contextmanager
 def _npy(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
-    header = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": shape,
-    }
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
 
     def write(block: np.ndarray) -> None:
@@ -86,14 +81,12 @@ def check_file(path: Path, *, force: bool, more: tuple[str, ...] = ()) -> None:
     """Refuse a name that cannot or should not be written, before any work is done."""
     if path.suffix not in (*FORMATS, *more):
         raise CommandError(f"--out must end in {', '.join((*FORMATS, *more))}; got {path.name!r}.")
-    if path.is_dir():
-        raise CommandError(f"--out must be a file; {path} is a folder.")
+    try:
+        check_place(path)
+    except OSError as error:
+        raise CommandError(str(error).replace("`path`", "--out", 1)) from None
     if path.exists() and not force:
         raise CommandError(f"--out: {path} exists. Choose another name, or overwrite with --force.")
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"--out: there is no folder {path.absolute().parent}. Make it, or choose another.")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise CommandError(f"--out: this user cannot write in {path.absolute().parent}.")
 
 
 def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
@@ -111,13 +104,11 @@ def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
 @contextmanager
 def writer(path: Path, shape: Shape, dtype: np.dtype, names: Names = None) -> Iterator[Write]:
     """Yield a function that appends blocks of rows; whatever goes wrong, no half-written file is left."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            with FORMATS[path.suffix](file, shape, dtype, names) as write:
-                yield write
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    from pushforward.draws.files import replacing
+
+    with (
+        replacing(path) as beside,
+        beside.open("xb") as file,
+        FORMATS[path.suffix](file, shape, dtype, names) as write,
+    ):
+        yield write

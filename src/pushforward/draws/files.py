@@ -1,18 +1,14 @@
 """Draws on disk: one format for each need, all written whole or not at all, all read as a stranger's.
 
-| suffix | what it holds | who reads it |
-|---|---|---|
-| `.npz` | one array for each name, beside them the free coordinates and the record of parameters | NumPy |
-| `.npy` | `x` as a plain array; named draws as one structured array | NumPy |
-| `.csv` | a line of names, then a line of numbers for each draw | anything |
-| `.parquet` | a column for each number, `theta[3]`; the record of parameters beside them | pandas, R |
-| `.nc` | ArviZ InferenceData | ArviZ, xarray |
+`.npz` and `.nc` hold all that is known; a Parquet table the record beside its columns; `.npy` and `.csv` the
+numbers alone.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,14 +16,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from pushforward.base import Target
 from pushforward.container import BadFileError, check_place
 from pushforward.draws import plain_files, table_files, text_files
 from pushforward.draws.contents import Contents
 from pushforward.draws.record import Draws
 from pushforward.parameters import Parameters
 
-FORMATS: dict[str, tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]] = {
+Format = tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]
+"""What writes a file of draws, and what reads it."""
+
+FORMATS: dict[str, Format] = {
     ".npz": (plain_files.write_npz, plain_files.read_npz),
     ".npy": (plain_files.write_npy, plain_files.read_npy),
     ".csv": (text_files.write_csv, text_files.read_csv),
@@ -39,37 +37,26 @@ FORMATS: dict[str, tuple[Callable[[Path, Contents], None], Callable[[Path], Cont
 def save(draws: Draws, path: str | os.PathLike) -> None:
     """Write draws to a file of the format that its suffix names, atomically."""
     path = Path(path)
-    write, _ = _format(path)
+    write = _format(path)[0]
     check_place(path)
-    contents = Contents(
-        {name: np.asarray(value) for name, value in draws.values.items()},
-        None if draws.coordinates is None else np.asarray(draws.coordinates),
-        {name: np.asarray(value) for name, value in draws.stats.items()},
-        draws.parameters,
-        draws.about,
-    )
     with replacing(path) as beside:
-        write(beside, contents)
+        write(beside, draws.contents())
 
 
 def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
     """Read draws from a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file: ours, or anyone's of the same form.
 
     Nothing in the file is executed, and no size in it is believed; what is wrong with it is said by a
-    `BadFileError`.
-
-    **Arguments:**
-
-    - `path`: the file. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one.
-    - `like`: a sampler or a target (or its `parameters`) that says how the values are constrained, for files
-        that do not: `.npy` and `.csv` files of named draws, and those of other programs.
+    `BadFileError`. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one. `like`
+    is a sampler or a target (or its `parameters`) that says how the values are constrained, for files that do
+    not: `.npy` and `.csv` files of named draws, and those of other programs.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"`path` must name a file of draws; there is no file {path}.")
     if path.is_dir():
         raise IsADirectoryError(f"`path` must name a file of draws; {path} is a folder.")
-    _, read = _format(path)
+    read = _format(path)[1]
     if not path.is_file():
         raise BadFileError(f"{path} is not a regular file. Copy the draws to one and load that.")
     try:
@@ -87,53 +74,31 @@ def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
             f"{path} cannot be read as draws: {words[0] if words else type(error).__name__}. It may be "
             "truncated, corrupted or another kind of file; write it again."
         ) from None
-    return _draws(path, contents, like)
+    return _draws(path, contents, contents.parameters if like is None else _parameters(like))
 
 
-def _draws(path: Path, contents: Contents, like: Any) -> Draws:
-    parameters = contents.parameters
-    if like is not None:
-        parameters = _parameters(like)
-        _check_like(path, contents.values, parameters)
+def _draws(path: Path, contents: Contents, parameters: Parameters | None) -> Draws:
+    if parameters is not None and (words := contents.misfit(parameters)):
+        raise ValueError(f"`like`{words}. The file is {path}.")
     coordinates = contents.coordinates if contents.parameters == parameters else None
     if coordinates is None and parameters is not None:
         with np.errstate(all="ignore"):
             coordinates = parameters.unconstrain(contents.values)
-    return Draws(
-        {name: jax.device_put(value) for name, value in contents.values.items()},
-        None if coordinates is None else jax.device_put(coordinates),
-        {name: jax.device_put(value) for name, value in contents.stats.items()},
-        parameters,
-        json.dumps(contents.about),
-    )
+    found = (OrderedDict(contents.values), coordinates, dict(contents.stats))
+    values, coordinates, stats = jax.tree.map(jax.device_put, found)
+    return Draws(values, coordinates, stats, parameters, json.dumps(contents.about))
 
 
 def _parameters(like: Any) -> Parameters:
-    if isinstance(like, Parameters):
-        return like
-    found = getattr(like, "parameters", None)
-    dim = getattr(like, "dim", None)
+    found = like if isinstance(like, Parameters) else getattr(like, "parameters", None)
     if isinstance(found, Parameters):
         return found
-    if isinstance(like, Target) or isinstance(dim, int):
-        return Parameters.plain(dim)  # pyright: ignore[reportArgumentType]
+    if isinstance(dim := getattr(like, "dim", None), int):
+        return Parameters.plain(dim)
     raise TypeError(f"`like` must be a sampler, a target or its parameters; got {type(like).__name__}.")
 
 
-def _check_like(path: Path, values: Mapping[str, np.ndarray], parameters: Parameters) -> None:
-    for item in parameters.items:
-        if item.name not in values:
-            raise ValueError(
-                f"`like` has a parameter {item.name!r} that {path} has not; it holds {', '.join(values)}."
-            )
-        if values[item.name].shape[1:] != item.shape:
-            raise ValueError(
-                f"`like`: {item.name!r} must have shape {item.shape} for one draw; in {path} it has "
-                f"{values[item.name].shape[1:]}."
-            )
-
-
-def _format(path: Path) -> tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]:
+def _format(path: Path) -> Format:
     if path.suffix not in FORMATS:
         raise ValueError(f"`path` must end in {', '.join(FORMATS)}; got {path.name!r}.")
     return FORMATS[path.suffix]

@@ -1,16 +1,14 @@
 """Draws as ArviZ InferenceData: labelled axes, one chain, and attributes that claim no more than is so."""
 
+import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-import jax
 import numpy as np
 
-from pushforward.base import Target
+from pushforward.draws.contents import Contents
 from pushforward.optional import need
-
-if TYPE_CHECKING:
-    from pushforward.draws.record import Draws
 
 INDEPENDENT = (
     "independent draws of a one-shot sampler: no Markov chain, so R-hat has no meaning and the "
@@ -28,47 +26,35 @@ def import_arviz() -> Any:
         return need("`to_arviz` and `.nc` files need", "arviz", "draws")
 
 
-def to_arviz(draws: "Draws", target: Target | None = None, *, coordinates: bool = False) -> Any:
+def to_arviz(draws: Contents, *, coordinates: bool = False) -> Any:
     """Return InferenceData, with `sample_stats` if anything is known of single draws."""
-    arviz = import_arviz()
-    about = draws.about
+    arviz, about = import_arviz(), draws.about
     attributes = {
         "inference_library": "pushforward",
         "draws": DEPENDENT if about.get("latents") == "sobol" or "thinned" in about else INDEPENDENT,
         **{name: _text(value) for name, value in about.items()},
     }
-    stats = {name: np.asarray(value)[None] for name, value in draws.stats.items()}
-    if target is not None:
-        stats["lp"] = np.asarray(jax.jit(jax.vmap(target.log_density))(draws.unconstrained))[None]
-    dims, labels = axes(draws)
-    groups = {
-        "posterior": _dataset(arviz, {n: np.asarray(v)[None] for n, v in draws.values.items()}, dims, labels),
-    }
-    if stats:
-        groups["sample_stats"] = _dataset(arviz, stats, {}, {})
+    record = draws.parameters
+    dims = {item.name: list(item.dims) for item in record.items if item.dims} if record else {}
+    labels = {axis: list(names) for axis, names in record.coords} if record else {}
+    groups = {"posterior": _dataset(arviz, draws.values, dims, labels)}
+    if draws.stats:
+        groups["sample_stats"] = _dataset(arviz, draws.stats, {}, {})
     if coordinates and draws.coordinates is not None:
-        named = {"coordinates": np.asarray(draws.coordinates)[None]}
+        named = {"coordinates": draws.coordinates}
         groups["unconstrained_posterior"] = _dataset(arviz, named, {"coordinates": ["coordinate"]}, {})
     for group in groups.values():
         group.attrs.update(attributes)
     return arviz.InferenceData(**groups)
 
 
-def axes(draws: "Draws") -> tuple[dict[str, list[str]], dict[str, list[Any]]]:
-    """Return the names of each parameter's axes, and the labels along them."""
-    if draws.parameters is None:
-        return {}, {}
-    dims = {item.name: list(item.dims) for item in draws.parameters.items if item.dims}
-    return dims, {axis: list(labels) for axis, labels in draws.parameters.coords}
-
-
-def _dataset(arviz: Any, values: dict[str, np.ndarray], dims: Any, labels: Any) -> Any:
+def _dataset(arviz: Any, values: Mapping[str, np.ndarray], dims: Any, labels: Any) -> Any:
     with warnings.catch_warnings():
         # More chains than draws, says ArviZ of a single draw.
         warnings.simplefilter("ignore")
         used = {axis for name in values for axis in dims.get(name, ())}
         found = arviz.dict_to_dataset(
-            values,
+            {name: value[None] for name, value in values.items()},
             dims={name: dims[name] for name in values if name in dims},
             coords={axis: entries for axis, entries in labels.items() if axis in used},
         )
@@ -79,8 +65,5 @@ def _dataset(arviz: Any, values: dict[str, np.ndarray], dims: Any, labels: Any) 
 
 def _text(value: Any) -> str | int | float:
     """Return an attribute that every file format holds."""
-    import json
-
-    return (
-        value if isinstance(value, str | int | float) and not isinstance(value, bool) else json.dumps(value)
-    )
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return value if plain else json.dumps(value)

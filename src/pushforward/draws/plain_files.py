@@ -1,21 +1,28 @@
 """NumPy's own formats."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from pushforward import arrays
 from pushforward.container import BadFileError
-from pushforward.draws.contents import Contents, read_words
+from pushforward.draws.contents import Contents, read_words, with_prefix
 from pushforward.parameters import Parameters
 
 WORDS, COORDINATES, STATS = "_about", "_unconstrained", "_stats."
 """Members of an archive that are not values; a name of the user's cannot be one of them."""
 
+TAKEN = (WORDS, COORDINATES, "file", "allow_pickle")
+"""The last two are arguments of NumPy's, which takes names by keyword."""
+
+FIELDS = b"'descr': ["
+"""What the header of a structured array begins with; that of a plain one names its type at once."""
+
 
 def write_npz(path: Path, contents: Contents) -> None:
     """Write one array a name; the free coordinates too, unless they are the values themselves."""
-    taken = [n for n in contents.values if n in (WORDS, COORDINATES) or n.startswith(STATS)]
+    taken = [n for n in contents.values if n in TAKEN or n.startswith(STATS)]
     if taken:
         raise ValueError(f"a parameter named {taken[0]!r} cannot be written to .npz; rename it.")
     members = {**contents.values, **{STATS + name: stat for name, stat in contents.stats.items()}}
@@ -23,8 +30,7 @@ def write_npz(path: Path, contents: Contents) -> None:
     if contents.coordinates is not None and not _are_values(contents.parameters):
         members[COORDINATES] = contents.coordinates
     with path.open("xb") as file:
-        # Not `**members`, whose names may be those of arguments.
-        np.savez(file, allow_pickle=False, **{f"{name}": array for name, array in members.items()})
+        np.savez(file, allow_pickle=False, **members)
 
 
 def read_npz(path: Path) -> Contents:
@@ -33,26 +39,21 @@ def read_npz(path: Path) -> Contents:
     words = found.pop(WORDS, None)
     if words is None:
         # `pushforward sample` of a sampler without names writes one array, `draws`.
-        if set(found) == {"draws"} and found["draws"].ndim == 2:
-            return unnamed(found["draws"])
-        return Contents(found, None, {}, None, {})
+        alone = set(found) == {"draws"} and found["draws"].ndim == 2
+        return unnamed(found["draws"]) if alone else Contents(found)
     _, parameters, about = read_words(bytes(words.astype(np.uint8)).decode())
-    coordinates = found.pop(COORDINATES, None)
-    stats = {name: found.pop(name) for name in list(found) if name.startswith(STATS)}
-    stats = {name.removeprefix(STATS): stat for name, stat in stats.items()}
+    coordinates, stats = found.pop(COORDINATES, None), with_prefix(found, STATS)
     return Contents(found, coordinates, stats, parameters, about)
 
 
 def write_npy(path: Path, contents: Contents) -> None:
     """Write `x` as it is, and named draws as a structured array: `np.load(path)["theta"]`."""
+    rows = contents.values["x"] if are_coordinates(contents) else structured(contents.values)
     with path.open("xb") as file:
-        if are_coordinates(contents):
-            np.save(file, contents.values["x"], allow_pickle=False)
-        else:
-            np.save(file, structured(contents.values), allow_pickle=False)
+        np.save(file, rows, allow_pickle=False)
 
 
-def structured(values: dict[str, np.ndarray]) -> np.ndarray:
+def structured(values: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return one array whose rows are draws and whose fields are names."""
     count = len(next(iter(values.values())))
     dtype = np.dtype([(name, value.dtype, value.shape[1:]) for name, value in values.items()])
@@ -64,17 +65,18 @@ def structured(values: dict[str, np.ndarray]) -> np.ndarray:
 
 def read_npy(path: Path) -> Contents:
     """Read a plain array of shape `(n, dim)` or a structured one."""
-    # Mapped and not read: the header is held against the file's size before anything is allocated.
-    mapped = np.lib.format.open_memmap(path, mode="r", max_header_size=2**20)
-    if mapped.dtype.names is None:
+    with path.open("rb") as file:
+        is_structured = FIELDS in file.read(arrays.MAX_HEADER)
+    if not is_structured:
         plain = arrays.read_npy(path)
         return unnamed(plain[:, None] if plain.ndim == 1 else plain)
-    if mapped.ndim != 1:
+    # Mapped and not read: the header is held against the file's size before anything is allocated.
+    mapped = np.lib.format.open_memmap(path, mode="r", max_header_size=2**20)
+    if mapped.ndim != 1 or mapped.dtype.names is None:
         raise BadFileError(
             f"{path}: a structured array must have one row a draw; its shape is {mapped.shape}."
         )
-    values = {name: np.array(mapped[name]) for name in mapped.dtype.names}
-    return Contents(values, None, {}, None, {})
+    return Contents({name: np.array(mapped[name]) for name in mapped.dtype.names})
 
 
 def unnamed(draws: np.ndarray) -> Contents:
@@ -84,7 +86,7 @@ def unnamed(draws: np.ndarray) -> Contents:
             f"draws must be floating-point numbers of shape (n, dim); got {draws.dtype} of shape "
             f"{draws.shape}."
         )
-    return Contents({"x": draws}, draws, {}, Parameters.plain(draws.shape[1]), {})
+    return Contents({"x": draws}, draws, parameters=Parameters.plain(draws.shape[1]))
 
 
 def are_coordinates(contents: Contents) -> bool:

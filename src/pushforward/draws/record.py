@@ -2,18 +2,20 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, KeysView, Mapping
+from collections.abc import Callable, Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
 from pushforward.base import NamedTarget, Target, aligned
 from pushforward.checks import check_count, check_name
+from pushforward.draws.contents import Contents
 from pushforward.draws.summary import Summary
+from pushforward.optional import need
 from pushforward.parameters.record import Parameters
 from pushforward.tables import brief, html_table
 
@@ -77,10 +79,8 @@ class Draws(eqx.Module):
         """The draws in R^dim, as targets see them."""
         if self.coordinates is None:
             raise ValueError(
-                "these draws were read from a file that does not say how its values are "
-                "constrained. Load them "
-                "with `load_draws(path, like=sampler)`, where `like` is the sampler or the target "
-                "they belong to."
+                "these draws were read from a file that does not say how its values are constrained. Load "
+                "them with `load_draws(path, like=sampler)`, where `like` is their sampler or target."
             )
         return self.coordinates
 
@@ -118,34 +118,27 @@ class Draws(eqx.Module):
         return html_table(f"{len(self):,} draws", ("name", "shape", "constraint"), rows)
 
     def summary(self) -> Summary:
-        """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`.
-
-        The draws are independent, so that there is neither an R-hat nor an effective sample size to report.
-        """
+        """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`."""
         return Summary(self._columns())
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a table of pandas with a column for each number of a draw: `mu`, `theta[3]`, `L[1,0]`."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                "`to_pandas` needs `pandas`, which is not installed. Install it with `pip install pandas`."
-            ) from error
-        return pandas.DataFrame(self._columns())
+        return need("`to_pandas` needs", "pandas", "draws", alone=True).DataFrame(self._columns())
 
     def _columns(self) -> dict[str, np.ndarray]:
         from pushforward.draws.table_files import columns
 
-        return columns({name: np.asarray(value) for name, value in self.values.items()})
+        return columns(self.contents().values)
 
     def thin(self, num_points: int, target: Target) -> "Draws":
         """Return the `num_points` draws that together stand best for `target`: Stein thinning, see `thin`."""
         target = self._aligned(target)
         from pushforward.draws.thinning import thin_indices
 
-        chosen = thin_indices(self.unconstrained, target, check_count(num_points, "num_points"))
-        return self._with({"thinned": {"from": len(self)}}, rows=chosen)
+        rows = np.asarray(thin_indices(self.unconstrained, target, check_count(num_points, "num_points")))
+        values, coordinates, stats = self._each(lambda array: jax.device_put(np.asarray(array)[rows]))
+        about = json.dumps(self.about | {"thinned": {"from": len(self)}})
+        return Draws(values, coordinates, stats, self.parameters, about)
 
     def refine(
         self,
@@ -176,38 +169,33 @@ class Draws(eqx.Module):
                 f"`target`: {target.name!r} has nothing to derive. Deterministic sites come with "
                 "`from_numpyro` and `from_pymc`."
             )
-        return Draws(
-            self.values | _derive(target, self.unconstrained),
-            self.coordinates, self.stats, self.parameters, self.about_json,
-        )  # fmt: skip
+        values = self.values | _derive(target, self.unconstrained)
+        return Draws(values, self.coordinates, self.stats, self.parameters, self.about_json)
 
     def to_arviz(self, target: Target | None = None) -> "arviz.InferenceData":
-        """Return the draws as ArviZ `InferenceData` of one chain; with a `target`, also its log density `lp`.
-
-        The draws are no Markov chain, and the attributes say so: there is one "chain", so no R-hat can be
-        computed, and none would mean anything.
+        """Return the draws as ArviZ `InferenceData` of one chain, which is no Markov chain, as its attributes
+        say; with a `target`, also its log density `lp`.
         """
         from pushforward.draws.labelled import to_arviz
 
-        return to_arviz(self, None if target is None else self._aligned(target))
+        found = self.contents()
+        if target is not None:
+            lp = jax.jit(jax.vmap(self._aligned(target).log_density))(self.unconstrained)
+            found = found._replace(stats={**found.stats, "lp": np.asarray(lp)})
+        return to_arviz(found)
+
+    def contents(self) -> Contents:
+        """Return what a file of the draws holds, as NumPy's arrays."""
+        return Contents(*self._each(np.asarray), self.parameters, self.about)
+
+    def _each(self, change: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+        return jax.tree.map(change, (self.values, self.coordinates, self.stats))
 
     def save(self, path: "str | os.PathLike") -> None:
-        """Write the draws to a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file; see `load_draws`.
-
-        The file appears when it is whole.
-        """
+        """Write a `.npz`, `.npy`, `.csv`, `.parquet` or `.nc` file, which appears when it is whole."""
         from pushforward.draws.files import save
 
         save(self, path)
-
-    def _with(self, about: Mapping[str, Any], rows: Int[Array, " m"]) -> "Draws":
-        def take(tree):
-            return jax.tree.map(lambda a: jax.device_put(np.asarray(a)[np.asarray(rows)]), tree)
-
-        return Draws(
-            take(self.values), take(self.coordinates), take(self.stats), self.parameters,
-            json.dumps(self.about | dict(about)),
-        )  # fmt: skip
 
     def _aligned(self, target: Target) -> Target:
         """Return the target in the order of the draws' names, or refuse one that these are not draws of."""

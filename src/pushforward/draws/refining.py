@@ -61,14 +61,8 @@ def refine(
     acceptance (0.574 for MALA, 0.8 for HMC) on a copy of some of the draws, which is thrown away, and then
     stays fixed: each draw takes exactly `steps` steps of one kernel.
 
-    **Arguments:**
-
-    - `key`: a typed key.
-    - `draws`: shape `(n, dim)`, in the target's coordinates.
-    - `target`: what to move towards.
-    - `steps`: how many steps each draw takes.
-    - `kernel`: `"mala"`, one gradient a step; or `"hmc"`, eight, which goes further.
-    - `warmup`: steps of tuning.
+    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further; `warmup` counts
+    the steps of tuning.
     """
     check_key(key)
     steps, warmup = check_count(steps, "steps"), check_count(warmup, "warmup", at_least=5)
@@ -79,33 +73,21 @@ def refine(
     need("`refine` stands on", "blackjax", "mcmc")
     key_tune, key_move = jax.random.split(key)
     points = np.asarray(draws)
-    centre, root = _whitening(points)
-    seen = _Whitened(one_by_one(target), jax.device_put(centre), jax.device_put(root))
-    start = _resized(points, min(NUM_TUNING, BLOCK if len(points) > BLOCK else len(points)))
-    step_size = _tune(seen, key_tune, start, kernel=kernel, num_steps=warmup)
-    moved, acceptance, finite = [], [], []
-    for number, first in enumerate(range(0, len(points), BLOCK)):
-        block = points[first : first + BLOCK]
-        size = BLOCK if len(points) > BLOCK else len(points)
-        found = _move(
-            seen, jax.random.fold_in(key_move, number), _resized(block, size), step_size,
-            kernel=kernel, num_steps=steps,
-        )  # fmt: skip
-        for part, into in zip(found, (moved, acceptance, finite), strict=True):
-            into.append(np.asarray(part)[: len(block)])
-    usable = np.concatenate(finite)
+    seen, size = _whitened(one_by_one(target), points), min(BLOCK, len(points))
+    start = _resized(points, min(NUM_TUNING, size))
+    step_size, parts = _tune(seen, key_tune, start, kernel=kernel, num_steps=warmup), []
+    for number, first in enumerate(range(0, len(points), size)):
+        block, key_block = points[first : first + size], jax.random.fold_in(key_move, number)
+        found = _move(seen, key_block, _resized(block, size), step_size, kernel=kernel, num_steps=steps)
+        parts.append([np.asarray(part)[: len(block)] for part in found])
+    moved, acceptance, usable = (np.concatenate(each) for each in zip(*parts, strict=True))
     if not usable.any():
         raise ValueError(
-            f"`target`: the log density of {target.name!r} is not finite at any of the "
-            f"{len(points)} draws. Are "
-            "they draws of this target, in its own (unconstrained) coordinates?"
+            f"`target`: the log density of {target.name!r} is not finite at any of the {len(points)} draws. "
+            "Are they draws of this target, in its own (unconstrained) coordinates?"
         )
-    return Refinement(
-        jax.device_put(np.concatenate(moved)),
-        jax.device_put(np.concatenate(acceptance)),
-        float(step_size),
-        int(np.sum(~usable)),
-    )
+    moved, acceptance = jax.device_put((moved, acceptance))
+    return Refinement(moved, acceptance, float(step_size), int(np.sum(~usable)))
 
 
 class _Whitened(eqx.Module):
@@ -125,8 +107,8 @@ class _Whitened(eqx.Module):
         return jax.scipy.linalg.solve_triangular(self.root, x - self.centre, lower=True)
 
 
-def _whitening(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centre and a Cholesky factor of the spread; far tails must not decide either."""
+def _whitened(target: Target, points: np.ndarray) -> _Whitened:
+    """Take the centre and a Cholesky factor of the points' spread; far tails must not decide either."""
     x = points.astype(np.float64)
     low, centre, high = np.quantile(x, [0.02, 0.5, 0.98], axis=0)
     inner = np.clip(x, low, high)
@@ -137,7 +119,7 @@ def _whitening(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     weight = min(0.999, len(x) / (len(x) + 10.0 * x.shape[1]))
     correlation = weight * correlation + (1.0 - weight) * np.eye(len(scale))
     root = scale[:, None] * np.linalg.cholesky(correlation)
-    return centre.astype(points.dtype), root.astype(points.dtype)
+    return _Whitened(target, *jax.device_put((centre.astype(points.dtype), root.astype(points.dtype))))
 
 
 def _resized(points: np.ndarray, size: int) -> Array:
@@ -150,12 +132,9 @@ def _step(seen: _Whitened, kernel: str, key: Key[Array, ""], state: Any, step_si
     import blackjax
 
     def one(key: Key[Array, ""], state: Any) -> tuple[Any, Any]:
-        if kernel == "mala":
-            new, info = blackjax.mala.build_kernel()(key, state, seen.log_density, step_size)
-        else:
-            new, info = blackjax.hmc.build_kernel()(
-                key, state, seen.log_density, step_size, jnp.ones_like(state.position), NUM_LEAPFROG
-            )
+        more = () if kernel == "mala" else (jnp.ones_like(state.position), NUM_LEAPFROG)
+        step = getattr(blackjax, kernel).build_kernel()
+        new, info = step(key, state, seen.log_density, step_size, *more)
         # What is not finite is not taken: neither a proposal that overflowed nor one from where it had.
         good = jnp.isfinite(new.logdensity) & jnp.all(jnp.isfinite(new.logdensity_grad))
         new = jax.tree.map(partial(jnp.where, good), new, state)
@@ -172,7 +151,7 @@ def _step(seen: _Whitened, kernel: str, key: Key[Array, ""], state: Any, step_si
 def _start(seen: _Whitened, x: Float[Array, "n dim"], kernel: str) -> Any:
     import blackjax
 
-    init = blackjax.mala.init if kernel == "mala" else blackjax.hmc.init
+    init = getattr(blackjax, kernel).init
     return jax.vmap(lambda point: init(seen.inverse(point), seen.log_density))(x)
 
 
@@ -180,11 +159,9 @@ def _start(seen: _Whitened, x: Float[Array, "n dim"], kernel: str) -> Any:
 def _tune(
     seen: _Whitened, key: Key[Array, ""], x: Float[Array, "n dim"], *, kernel: str, num_steps: int
 ) -> Float[Array, ""]:
-    """Return the step size at which the chains as a whole accept as often as they should.
-
-    Robbins-Monro on its logarithm, with the mean acceptance of all chains for a signal: it has little noise,
-    so steps may be large at first. The average over the second half is what is returned.
-    """
+    """Return the step size at which the chains as a whole accept as often as they should."""
+    # Robbins-Monro on its logarithm. The mean acceptance of all chains has little noise, so steps may be
+    # large at first; the average over the second half is what is returned.
     state = _start(seen, x, kernel)
     usable = jnp.isfinite(state.logdensity)
     first = jnp.log(jnp.asarray(0.5 if kernel == "mala" else 0.4, x.dtype)) - jnp.log(x.shape[1]) / 3.0

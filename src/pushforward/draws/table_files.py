@@ -1,17 +1,16 @@
 """Formats of other programs: Parquet tables and ArviZ's netCDF."""
 
-import json
 import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from pushforward.arrays import check_expansion
 from pushforward.container import BadFileError
-from pushforward.draws.contents import Contents, read_words
+from pushforward.draws.contents import Contents, read_words, with_prefix
 from pushforward.optional import need
 
 KEY = "pushforward"
@@ -27,7 +26,7 @@ def import_pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def columns(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return one column for each number of a draw: `mu`, `theta[0]`, `L[1,0]`."""
     found = {}
     for name, value in values.items():
@@ -59,12 +58,9 @@ def read_parquet(path: Path) -> Contents:
             raise BadFileError(f"{path} has two columns of the same name.")
         table = file.read()
     found = {name: np.asarray(table.column(name).to_numpy()) for name in table.column_names}
-    stats = {name: found.pop(name) for name in list(found) if name.startswith(STAT)}
-    stats = {name.removeprefix(STAT): stat for name, stat in gathered(stats, {}).items()}
+    stats = gathered(with_prefix(found, STAT), {})
     words = (schema.metadata or {}).get(KEY.encode())
-    if words is None:
-        return Contents(gathered(found, {}), None, stats, None, {})
-    shapes, parameters, about = read_words(words.decode())
+    shapes, parameters, about = ({}, None, {}) if words is None else read_words(words.decode())
     return Contents(gathered(found, shapes), None, stats, parameters, about)
 
 
@@ -93,15 +89,11 @@ def gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -
 def write_netcdf(path: Path, contents: Contents) -> None:
     """Write ArviZ InferenceData."""
     from pushforward.draws.labelled import to_arviz
-    from pushforward.draws.record import Draws
 
     odd = [name for name in (*contents.values, *contents.stats) if "/" in name]
     if odd:
         raise ValueError(f"netCDF has no name with a slash; {odd[0]!r} can be written to .npz.")
-    coordinates = None if contents.coordinates is None else jax.device_put(contents.coordinates)
-    story = json.dumps(contents.about)
-    draws = Draws(dict(contents.values), coordinates, contents.stats, contents.parameters, story)
-    data = to_arviz(draws, coordinates=True)
+    data = to_arviz(contents, coordinates=True)
     data.posterior.attrs[KEY] = contents.words()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -112,10 +104,9 @@ def read_netcdf(path: Path) -> Contents:
     """Read InferenceData of ours or of anyone's; chains are put one after the other."""
     _check_links(path)
     posterior, words = _group(path, "posterior")
-    free, _ = _group(path, "unconstrained_posterior") if words is not None else ({}, None)
-    stats, _ = _group(path, "sample_stats") if words is not None else ({}, None)
     if words is None:
-        return Contents(posterior, None, {}, None, {})
+        return Contents(posterior)
+    (free, _), (stats, _) = _group(path, "unconstrained_posterior"), _group(path, "sample_stats")
     shapes, parameters, about = read_words(words)
     # The file itself keeps names in the order of the alphabet.
     posterior = {name: posterior[name] for name in (*shapes, *posterior) if name in posterior}

@@ -37,9 +37,7 @@ def write_rows(file: BinaryIO, block: np.ndarray) -> None:
 def write_csv(path: Path, contents: Contents) -> None:
     """Write the values; figures of single draws, the story and the constraints have no place in it."""
     table = columns(contents.values)
-    titles = list(table)
-    if are_coordinates(contents):
-        titles = coordinate_titles(len(titles))
+    titles = coordinate_titles(len(table)) if are_coordinates(contents) else list(table)
     block = np.stack(list(table.values()), axis=1)
     with path.open("xb") as file:
         write_titles(file, titles)
@@ -68,7 +66,7 @@ def read_csv(path: Path) -> Contents:
         )
     if titles == coordinate_titles(len(titles)):
         return unnamed(numbers)
-    return Contents(gathered(dict(zip(titles, numbers.T, strict=True)), {}), None, {}, None, {})
+    return Contents(gathered(dict(zip(titles, numbers.T, strict=True)), {}))
 
 
 def _check_titles(path: Path, titles: list[str]) -> None:
@@ -79,13 +77,8 @@ def _check_titles(path: Path, titles: list[str]) -> None:
         )
     if len(set(titles)) < len(titles):
         raise BadFileError(f"{path} has two columns of the same name.")
-    if all(_is_number(title) for title in titles):
-        raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers.")
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
+        numbers = [float(title) for title in titles]
     except ValueError:
-        return False
-    return True
+        return
+    raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers, {numbers[0]:g}.")

@@ -29,12 +29,8 @@ def thin(
     The KSD hardly sees how mass is shared among modes far apart, so neither does the choice: there, thin the
     draws of each mode by itself.
 
-    **Arguments:**
-
-    - `draws`: shape `(n, dim)`, for instance a pool of 20,000 from a one-shot sampler.
-    - `target`: anything with a `score`; its density corrects what the pool gets slightly wrong.
-    - `num_points`: how many to keep.
-    - `sweeps`: of exchanges after the choice; none is the algorithm as published.
+    The pool may be 20,000 draws of a one-shot sampler; the target corrects what they get slightly wrong.
+    Without `sweeps` it is the algorithm as published.
     """
     return draws[thin_indices(draws, target, num_points, sweeps=sweeps)]
 

@@ -18,18 +18,17 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names[:8]) + more
 
 
-def check_observed(front_end: str, model: str, site: str, value: object) -> None:
+def check_observed(model: str, site: str, value: object) -> None:
     """Refuse data that are no numbers, and data with holes: a density of NaN is NaN everywhere."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(
-            f"`{front_end}`: the data at {site!r} of model {model!r} must be an array of numbers; got "
+            f"`model`: the data at {site!r} of model {model!r} must be an array of numbers; got "
             f"{type(value).__name__} of {array.dtype}. Convert them with `numpy.asarray(..., float)`, and "
             "code names by whole numbers."
         )
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(
-            f"`{front_end}`: the data at {site!r} of model {model!r} are missing in "
-            f"{np.isnan(array).sum()} of "
+            f"`model`: the data at {site!r} of model {model!r} are missing in {np.isnan(array).sum()} of "
             f"{array.size} places (NaN). Leave those out, mask them, or make them parameters of the model."
         )

@@ -62,9 +62,7 @@ def log_density(model: Any) -> Compiled:
     from pymc.logprob.basic import transformed_conditional_logp
     from pymc.logprob.utils import replace_rvs_by_values
 
-    values = _values(model)
-    everything = {**values, **{rv: model.rvs_to_values[rv] for rv in model.observed_RVs}}
-    nothing: Any = dict.fromkeys(everything)
+    values, everything, nothing = _symbols(model)
     terms: list[Any]
     terms = transformed_conditional_logp(
         list(everything), rvs_to_values=everything, rvs_to_transforms=nothing, jacobian=False
@@ -80,17 +78,17 @@ def derived(model: Any) -> Compiled | None:
 
     if not model.deterministics:
         return None
-    values = _values(model)
-    everything = {**values, **{rv: model.rvs_to_values[rv] for rv in model.observed_RVs}}
-    nothing: Any = dict.fromkeys(everything)
+    values, everything, nothing = _symbols(model)
     graphs = replace_rvs_by_values(model.deterministics, rvs_to_values=everything, rvs_to_transforms=nothing)
     names = [variable.name for variable in model.deterministics]
     return _compile(list(values.values()), graphs, lambda found: dict(zip(names, found, strict=True)))
 
 
-def _values(model: Any) -> dict[Any, Any]:
-    """Return a new symbol for the constrained value of each free variable."""
-    return {rv: rv.type(name=rv.name) for rv in model.free_RVs}
+def _symbols(model: Any) -> tuple[dict[Any, Any], dict[Any, Any], Any]:
+    """Return new symbols for the constrained values, these and the data, and no transforms."""
+    values = {rv: rv.type(name=rv.name) for rv in model.free_RVs}
+    everything = {**values, **{rv: model.rvs_to_values[rv] for rv in model.observed_RVs}}
+    return values, everything, dict.fromkeys(everything)
 
 
 def _compile(inputs: list[Any], outputs: list[Any], pack: Callable[[Any], Any]) -> Compiled:

@@ -53,11 +53,9 @@ def _parameter(site: dict[str, Any], again: dict[str, Any], model: str) -> Any:
         raise ValueError(f"`model`: site {key!r} of {model!r} cannot be used. {error}") from None
     if not same:
         raise ValueError(
-            f"`model`: the support of site {key!r} of {model!r} depends on other sites "
-            f"({support!r} in one run). "
-            "Its limits must be constants: sample its place within them, for instance from "
-            "Uniform(0, 1) or a "
-            "positive distribution, and compute the site with `numpyro.deterministic`."
+            f"`model`: the support of site {key!r} of {model!r} depends on other sites ({support!r} in one "
+            "run). Its limits must be constants: sample its place within them, for instance from "
+            "Uniform(0, 1) or a positive distribution, and compute the site with `numpyro.deterministic`."
         )
     return found
 
@@ -68,40 +66,35 @@ def _target(
     """Bind the data as arguments of the compiled program; as constants, if the model looks at them."""
     arrays, plain = eqx.partition(jax.tree.map(_as_jax, (args, kwargs)), eqx.is_array)
 
-    def log_density(values, arrays):
-        args, kwargs = eqx.combine(arrays, plain)
-        return sites.log_density(model, args, kwargs, values)
+    def made(bind: Callable[..., Any]) -> NamedTarget:
+        derive = bind(sites.derived, derived) if derived else None
+        return NamedTarget(fn=bind(sites.log_density), record=record, name=name, derive=derive)
 
-    def derive(values, arrays):
-        args, kwargs = eqx.combine(arrays, plain)
-        return sites.derived(model, args, kwargs, values, derived)
+    def as_arguments(function: Callable[..., Any], *more: Any) -> Any:
+        def call(arrays, values):
+            return function(model, *eqx.combine(arrays, plain), values, *more)
 
-    as_arguments = NamedTarget(
-        fn=eqx.Partial(_swapped, log_density, arrays),
-        record=record,
-        name=name,
-        derive=eqx.Partial(_swapped, derive, arrays) if derived else None,
-    )
-    as_constants = NamedTarget(
+        return eqx.Partial(call, arrays)
+
+    def as_constants(function: Callable[..., Any], *more: Any) -> Any:
         # As they came: what NumPy computes of its own arrays is known while JAX compiles.
-        fn=lambda values: sites.log_density(model, args, kwargs, values),
-        record=record,
-        name=name,
-        derive=(lambda values: sites.derived(model, args, kwargs, values, derived)) if derived else None,
-    )
+        return lambda values: function(model, args, kwargs, values, *more)
+
+    point = np.zeros(record.dim, np.float32)
     try:
-        eqx.filter_eval_shape(_evaluate, as_arguments, np.zeros(record.dim, np.float32))
-        return as_arguments
+        target = made(as_arguments)
+        eqx.filter_eval_shape(target.log_density, point)
+        return target
     except Exception:
-        pass
+        target = made(as_constants)
     try:
-        eqx.filter_eval_shape(as_constants.log_density, np.zeros(record.dim, np.float32))
+        eqx.filter_eval_shape(target.log_density, point)
     except Exception as error:
         raise ValueError(
             f"`model`: the log density of {name!r} cannot be compiled: {first_line(error)} "
             f"{_remedy(error, args, kwargs)}"
         ) from error
-    return as_constants
+    return target
 
 
 def _remedy(error: Exception, args: tuple, kwargs: dict) -> str:
@@ -116,27 +109,19 @@ def _remedy(error: Exception, args: tuple, kwargs: dict) -> str:
     return f"Check its data: {_described(args, kwargs)}."
 
 
-def _swapped(fn: Callable[..., Any], arrays: Any, values: Any) -> Any:
-    return fn(values, arrays)
-
-
-def _evaluate(target: NamedTarget, x: Any) -> Any:
-    return target.log_density(x)
-
-
 def _as_jax(leaf: Any) -> Any:
     is_numbers = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiub"
     return jax.device_put(leaf) if is_numbers else leaf
 
 
 def _check_arguments(model: Any, name: str, args: tuple, kwargs: dict) -> None:
+    signature = None
     try:
         signature = inspect.signature(model)
-    except (TypeError, ValueError):
-        return
-    try:
         signature.bind(*args, **kwargs)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
+        if signature is None:
+            return
         raise TypeError(
             f"`model`: {name!r} cannot be called with what was given: {error}. Its data follow the model: "
             f"`from_numpyro({name}, ...)` with the arguments of `{name}{signature}`."
@@ -173,10 +158,9 @@ def _check_data(model: Any, name: str, first: dict, second: dict, args: tuple, k
     left = [key for key, value in _left_at_none(model, args, kwargs).items() if value is None]
     if not observed and left:
         raise ValueError(
-            f"`model`: {name!r} has no observed site, and its argument(s) {listed(left)} were not "
-            "given: its data "
-            f"are missing. Write `from_numpyro({name}, ..., {left[0]}=...)`; to sample the prior "
-            f"on purpose, say `{left[0]}=None`."
+            f"`model`: {name!r} has no observed site, and its argument(s) {listed(left)} were not given: its "
+            f"data are missing. Write `from_numpyro({name}, ..., {left[0]}=...)`; to sample the prior on "
+            f"purpose, say `{left[0]}=None`."
         )
     for key, site in observed.items():
         differ = sites.shapes_that_differ(site)
@@ -188,7 +172,7 @@ def _check_data(model: Any, name: str, first: dict, second: dict, args: tuple, k
             )
         if sites.is_masked(site):
             continue
-        check_observed("model", name, key, site["value"])
+        check_observed(name, key, site["value"])
         outside = sites.outside_support(site, second[key])
         if outside:
             raise ValueError(

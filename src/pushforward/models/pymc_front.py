@@ -96,21 +96,18 @@ def _check(model: Any, name: str) -> None:
     for rv in model.observed_RVs:
         data = model.rvs_to_values[rv]
         if getattr(data, "data", None) is not None:
-            check_observed("model", name, rv.name, data.data)
+            check_observed(name, rv.name, data.data)
 
 
 def _parameters(model: Any, name: str) -> Parameters:
     shapes = graphs.shapes(model)
     items = []
     for rv in model.free_RVs:
-        dims = model.named_vars_to_dims.get(rv.name)
-        axes = [
-            f"{rv.name}_dim_{axis}"
-            if not dims or axis >= len(dims) or dims[axis] is None
-            else str(dims[axis])
-            for axis in range(len(shapes[rv.name]))
-        ]
-        items.append(supports.parameter(model, name, rv, shapes[rv.name], tuple(axes)))
+        # Names for the axes that have none; the model may name fewer than there are.
+        shape = shapes[rv.name]
+        dims = (*(model.named_vars_to_dims.get(rv.name) or ()), *(None for _ in shape))
+        axes = [dim or f"{rv.name}_dim_{axis}" for axis, dim in enumerate(dims[: len(shape)])]
+        items.append(supports.parameter(model, name, rv, shape, tuple(map(str, axes))))
     used = {axis for item in items for axis in item.dims}
     coords = tuple(
         (axis, tuple(_label(label) for label in labels))

@@ -23,32 +23,26 @@ def run(model: Any, args: tuple, kwargs: dict, seed: int) -> Trace:
 def latent_sites(trace: Trace, model: str) -> Trace:
     """Return the sites to sample; complain about those that cannot be."""
     unobserved = {k: s for k, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
-    discrete = [key for key, site in unobserved.items() if _is_discrete(site)]
-    if discrete:
-        raise ValueError(
-            f"`model`: site(s) {listed(discrete)} of {model!r} are discrete and not observed; a pushforward "
-            "sampler needs a density with a gradient. Sum them out (a mixture: `numpyro.distributions."
-            "MixtureSameFamily`, or `jax.scipy.special.logsumexp` with `numpyro.factor`), or pass their data."
-        )
-    fixed = [key for key, site in unobserved.items() if _is_made_of(site, "Delta")]
-    if fixed:
-        raise ValueError(
-            f"`model`: site(s) {listed(fixed)} of {model!r} are drawn from `Delta`, hence have no density. "
-            "Write `numpyro.deterministic(name, value)` for what is computed."
-        )
-    parameters = [key for key, site in trace.items() if site["type"] in ("param", "mutable")]
-    if parameters:
-        raise ValueError(
-            f"`model`: site(s) {listed(parameters)} of {model!r} are `numpyro.param`s, which have "
-            "no prior and "
-            "are meant for an optimiser. Give them one with `numpyro.sample`, or pass them as arguments."
-        )
-    partial = [key for key, site in trace.items() if _is_partial_plate(site)]
-    if partial:
-        raise ValueError(
-            f"`model`: the plate(s) {listed(partial)} of {model!r} see a random part of the data, so the log "
-            "density changes from call to call. Leave out `subsample_size`."
-        )
+    unusable = {
+        "site(s) {} of {} are discrete and not observed; a pushforward sampler needs a density with a "
+        "gradient. Sum them out (a mixture: `numpyro.distributions.MixtureSameFamily`, or "
+        "`jax.scipy.special.logsumexp` with `numpyro.factor`), or pass their data.": [
+            k for k, s in unobserved.items() if _is_discrete(s)
+        ],
+        "site(s) {} of {} are drawn from `Delta`, hence have no density. Write "
+        "`numpyro.deterministic(name, value)` for what is computed.": [
+            k for k, s in unobserved.items() if _is_made_of(s, "Delta")
+        ],
+        "site(s) {} of {} are `numpyro.param`s, which have no prior and are meant for an optimiser. Give "
+        "them one with `numpyro.sample`, or pass them as arguments.": [
+            k for k, s in trace.items() if s["type"] in ("param", "mutable")
+        ],
+        "the plate(s) {} of {} see a random part of the data, so the log density changes from call to call. "
+        "Leave out `subsample_size`.": [k for k, s in trace.items() if _is_partial_plate(s)],
+    }
+    for words, names in unusable.items():
+        if names:
+            raise ValueError(f"`model`: {words.format(listed(names), repr(model))}")
     if not unobserved:
         raise ValueError(
             f"`model`: {model!r} has no latent site, hence nothing to sample. Its sites are "

@@ -32,10 +32,9 @@ def parameter(model: Any, name: str, rv: Any, shape: tuple[int, ...], axes: tupl
     if kind == "ZeroSumTransform" and tuple(transform.zerosum_axes) == (-1,):
         return Parameter(rv.name, shape, "zero_sum", dims=axes)
     raise ValueError(
-        f"`model`: variable {rv.name!r} of {name!r} has PyMC's transform {kind}, for which there "
-        "is no map here. "
-        "Write it with another transform (log, interval, simplex, ordered, zero-sum, LKJCholeskyCov), or use "
-        "`Target.from_log_density`."
+        f"`model`: variable {rv.name!r} of {name!r} has PyMC's transform {kind}, for which there is no map "
+        "here. Write it with another transform (log, interval, simplex, ordered, zero-sum, LKJCholeskyCov), "
+        "or use `Target.from_log_density`."
     )
 
 
@@ -44,9 +43,8 @@ def _constant(name: str, rv: Any, bound: Any) -> Any:
         return bound
     if graphs.is_random(bound):
         raise ValueError(
-            f"`model`: the limits of {rv.name!r} of {name!r} depend on other variables. They must "
-            "be constants: "
-            "sample its place within them, for instance from Uniform(0, 1), and compute it with "
+            f"`model`: the limits of {rv.name!r} of {name!r} depend on other variables. They must be "
+            "constants: sample its place within them, for instance from Uniform(0, 1), and compute it with "
             "`pm.Deterministic`."
         )
     return graphs.value(bound)

@@ -38,13 +38,10 @@ def break_even(
 
     **Arguments:**
 
-    - `key`: a typed key.
-    - `sampler`, `target`: a sampler and what it was trained on.
     - `budget`: seconds after which NUTS is not asked for more; its warm-up always ends, and at least one
         round of draws follows it.
     - `train_seconds`: what training took; otherwise the sampler's story says it.
-    - `num_chains`, `num_warmup`: of NUTS.
-    - `num_draws`: draws of the sampler in one timing.
+    - `num_chains`, `num_warmup`: of NUTS; `num_draws`: of the sampler, in one timing.
     """
     check_key(key)
     _check_pair(sampler, target)
@@ -52,9 +49,8 @@ def break_even(
     budget, num_chains = check_positive(budget, "budget"), check_count(num_chains, "num_chains", at_least=2)
     num_warmup = check_count(num_warmup, "num_warmup", at_least=20)
     num_draws = check_count(num_draws, "num_draws", at_least=100)
-    spent = (
-        _train_seconds(sampler) if train_seconds is None else check_positive(train_seconds, "train_seconds")
-    )
+    train_seconds = _told_seconds(sampler) if train_seconds is None else train_seconds
+    spent = check_positive(train_seconds, "train_seconds")
     need("Counting effective draws stands on", "arviz", "draws")
     from pushforward.mcmc.nuts import algorithm  # needs an extra, too
 
@@ -69,10 +65,8 @@ def _check_pair(sampler: Sampler, target: Target) -> None:
     if not isinstance(sampler, Sampler):
         raise TypeError(f"`sampler` must be a Sampler, such as `fit.sampler`; got {type(sampler).__name__}.")
     if not isinstance(target, Target):
-        raise TypeError(
-            f"`target` must be a Target; got {type(target).__name__}. "
-            "`pf.Target.from_log_density(fn, dim=...)` makes one of a function."
-        )
+        hint = "`pf.Target.from_log_density(fn, dim=...)` makes one of a function."
+        raise TypeError(f"`target` must be a Target; got {type(target).__name__}. {hint}")
     if sampler.dim != target.dim:
         raise ValueError(f"`target` must have the sampler's {sampler.dim} coordinates; it has {target.dim}.")
     trained = sampler.about.get("target")
@@ -82,33 +76,29 @@ def _check_pair(sampler: Sampler, target: Target) -> None:
         )
 
 
-def _train_seconds(sampler: Sampler) -> float:
-    phases = sampler.about.get("phases")
-    phases = phases if isinstance(phases, list) else []
-    seconds: list[Any] = [phase.get("seconds") for phase in phases if isinstance(phase, dict)]
-    if not seconds or not all(isinstance(s, int | float) and 0 <= s < float("inf") for s in seconds):
+def _told_seconds(sampler: Sampler) -> float:
+    """Return how long training took by the sampler's story, which may be a stranger's."""
+    try:
+        phases = sampler.about["phases"]
+        return check_positive(sum(check_positive(each["seconds"], "s", zero=True) for each in phases), "s")
+    except (KeyError, TypeError, ValueError):
         raise ValueError(
             "the sampler's story does not say how long its training took. Give `train_seconds`, the "
             "wall-clock time of `fit`."
-        )
-    return float(sum(seconds))
+        ) from None
 
 
 def units_and_pace(key: Key[Array, ""], sampler: Sampler, num_draws: int) -> tuple[Frame, float]:
     """Return the units of the sampler's draws, and the seconds that one of them takes: a median of five."""
-    x, times = np.asarray(sampler.sample(key, num_draws), np.float64), []
-    for _ in range(5):
-        started = time.perf_counter()
-        jax.block_until_ready(sampler.sample(key, num_draws))
-        times.append(time.perf_counter() - started)
+    x = np.asarray(sampler.sample(key, num_draws), np.float64)
+    times = [_timed(sampler.sample, key, num_draws)[1] for _ in range(5)]
     # Quartiles and not standard deviations, which heavy tails make useless.
     low, centre, high = np.quantile(x, (0.25, 0.5, 0.75), axis=0)
     scale = (high - low) / 1.349
     if not np.all(np.isfinite(centre)) or not np.all(scale > 0):
         raise ValueError("`sampler` must give finite draws that differ from each other; its draws do not.")
     parts = (centre, scale, 0 * scale, 0 * scale, np.eye(x.shape[1]))
-    dtype = sampler.frame.centre.dtype
-    frame = Frame(*(jax.device_put(part.astype(dtype)) for part in parts))
+    frame = Frame(*(jax.device_put(part.astype(sampler.frame.centre.dtype)) for part in parts))
     return frame, statistics.median(times) / num_draws
 
 
@@ -123,26 +113,20 @@ def run_chains(
 ) -> dict[str, Any]:
     """Run chains on the target `name` until they have shown their pace: NUTS' figures of `BreakEven`.
 
-    **Arguments:**
-
-    - `sweeps`: steps of every chain between two looks at the clock.
-    - `enough`: effective draws after which the cost of each is known to a few per cent.
+    The clock is looked at after so many `sweeps` of every chain; after `enough` effective draws, the cost of
+    each is known to a few per cent.
     """
     import arviz
 
     key_init, key_chains = keys
-    warm_up = _compiled(chains.init, key_init)
-    started = time.perf_counter()
-    state = jax.block_until_ready(warm_up(key_init))
-    setup = time.perf_counter() - started
+    state, setup = _timed(_compiled(chains.init, key_init), key_init)
     run = _compiled(_sweeps, chains, jax.random.split(key_chains, sweeps), state)
 
     rounds, divergent, seconds, ess, draws = [], [], 0.0, 0.0, np.empty((0, 0, 0))
     while not rounds or (ess < enough and setup + seconds < budget):
         keys = jax.random.split(jax.random.fold_in(key_chains, len(rounds) + 1), sweeps)
-        started = time.perf_counter()
-        state, positions, diverged = jax.block_until_ready(run(chains, keys, state))
-        seconds += time.perf_counter() - started
+        (state, positions, diverged), passed = _timed(run, chains, keys, state)
+        seconds += passed
         rounds.append(np.asarray(positions, np.float64))
         divergent.append(float(diverged))
         draws = np.concatenate(rounds).swapaxes(0, 1)
@@ -166,6 +150,12 @@ def run_chains(
         "nuts_r_hat": float(np.max(_by_coordinate(arviz.rhat, draws))),
         "nuts_divergent": statistics.fmean(divergent),
     }
+
+
+def _timed(function: Any, *arguments: Any) -> tuple[Any, float]:
+    """Return what a function returns, once it is computed, and the seconds that took."""
+    started = time.perf_counter()
+    return jax.block_until_ready(function(*arguments)), time.perf_counter() - started
 
 
 def _compiled(function: Any, *arguments: Any) -> Any:

@@ -67,7 +67,8 @@ class BreakEven:
             return "at once: training took no longer than NUTS' warm-up"
         if not isfinite(self.draws):
             return "never: NUTS' effective draws are cheaper than the sampler's"
-        return f"after {_rounded(self.draws)} effective draws"
+        # To three digits: more would promise what timings do not hold.
+        return f"after {float(f'{self.draws:.3g}'):,.0f} effective draws"
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -76,12 +77,6 @@ class BreakEven:
 
 
 def _seconds(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
-
-
-def _rounded(count: float) -> str:
-    """Return a count to three digits: more would promise what timings do not hold."""
-    return f"{float(f'{count:.3g}'):,.0f}"
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+    unit = next((unit for unit, size in units.items() if seconds >= size), "ns")
+    return f"{seconds / units.get(unit, 1e-9):.3g} {unit}"

@@ -50,8 +50,8 @@ def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
             " Make one of a function with `Target.from_log_density(fn, dim=...)`, or of a NumPyro model with "
             "`from_numpyro(model)`."
         )
-        got = type(target).__name__
-        raise TypeError(f"`target` must be a Target; got {got}.{hint if callable(target) else ''}")
+        hint = hint if callable(target) else ""
+        raise TypeError(f"`target` must be a Target; got {type(target).__name__}.{hint}")
     try:
         dtype = _output_type(target)
     except (ValueError, TypeError) as error:
@@ -115,8 +115,7 @@ def _output_type(target: Target) -> np.dtype:
 
 
 def _finite(target: Target, values: np.ndarray, scores: np.ndarray) -> Finding:
-    complaint = _cannot_be(target, values, scores)
-    if complaint:
+    if complaint := _cannot_be(target, values, scores):
         return _refused("finite", ValueError(f"{_label(target)} {complaint}"))
     share = np.mean(np.isfinite(values) & np.isfinite(scores).all(axis=1))
     words = f"at {share:.0%} of {len(values)} points between {SCALES[0]:g} and {SCALES[-1]:g} from the origin"
@@ -163,15 +162,14 @@ def _coordinates(target: Target, chosen: np.ndarray) -> str:
     places = np.flatnonzero(chosen)[:5].tolist()
     if target.parameters is None:
         return f"coordinate(s) {places}"
-    names = target.parameters.coordinate_names()
-    return ", ".join(names[place] for place in places)
+    return ", ".join(target.parameters.coordinate_names()[place] for place in places)
 
 
 def _gradient(target: Target, found: GradientCheck) -> Finding:
     if found.conclusive == 0:
         return Finding("gradient", CAUTION, "differences are lost in rounding at every point: cannot tell")
-    right = found.conclusive - found.wrong
-    words = f"agrees with finite differences at {right} of {found.conclusive} points that can tell"
+    right = f"{found.conclusive - found.wrong} of {found.conclusive}"
+    words = f"agrees with finite differences at {right} points that can tell"
     if found.share <= BROKEN:
         return Finding("gradient", CAUTION if found.share > 0.1 else GOOD, words)
     refusal = ValueError(
@@ -183,8 +181,7 @@ def _gradient(target: Target, found: GradientCheck) -> Finding:
 
 
 def _proper(target: Target, slow: list[Escape]) -> Finding:
-    rising = [escape for escape in slow if not escape.falls]
-    if rising:
+    if rising := [escape for escape in slow if not escape.falls]:
         worst = sorted(rising, key=lambda escape: -escape.slope)
         how = "grows" if worst[0].slope > 0.05 else "does not fall"
         refusal = ValueError(
@@ -194,8 +191,7 @@ def _proper(target: Target, slow: list[Escape]) -> Finding:
         )
         words = f"far out it {how} along {'; '.join(escape.words for escape in worst[:3])}"
         return Finding("proper", BAD, words, refusal)
-    axes = [escape.words for escape in slow if "infinity" in escape.words]
-    if axes:
+    if axes := [escape.words for escape in slow if "infinity" in escape.words]:
         words = f"falls more slowly than 1/r along {'; '.join(axes[:3])}: perhaps not integrable"
         return Finding("proper", CAUTION, words)
     return Finding("proper", GOOD, "falls along every way to infinity that was tried")

@@ -98,9 +98,15 @@ def _slope(values: np.ndarray) -> float:
     return float(np.min(np.diff(values[-3:]) / np.diff(np.log(radii[-3:]))))
 
 
+def coordinate_names(target: Target) -> list[str]:
+    """Return what to call each coordinate: by the model's own names where it has some."""
+    record = target.parameters
+    return record.coordinate_names() if record else [f"x[{place}]" for place in range(target.dim)]
+
+
 def _directions(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[tuple[np.ndarray, str]]:
     dim = target.dim
-    names = target.parameters.coordinate_names() if target.parameters else [f"x[{i}]" for i in range(dim)]
+    names = coordinate_names(target)
     axes = np.arange(dim) if dim <= RAYS.axes else np.sort(rng.choice(dim, RAYS.axes, replace=False))
     ways = []
     for axis in axes:

@@ -1,30 +1,25 @@
 """`check_target`: what is known of a log density before any training, as a table a person can read."""
 
-import io
+import textwrap
 from dataclasses import dataclass
 
 import jax
 import numpy as np
 from jaxtyping import Array, Key
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
 
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.operations import one_by_one
 from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks, trial_points
+from pushforward.preflight.properness import coordinate_names
 from pushforward.probing import ROWS, seconds_a_look
 from pushforward.recipe.host import generator
 from pushforward.recipe.search import find_peaks
 from pushforward.recipe.table import Search
+from pushforward.tables import text_table
 
-STYLES = {GOOD: "green", CAUTION: "yellow", BAD: "bold red"}
 MAX_RATIO = 1e4
 """Scales further apart than this are worth a word: the same target in other units is easier."""
-
-SHOWN = 40
-"""Coordinates of a table that is printed."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +45,19 @@ class TargetReport:
         """Whether nothing is bad."""
         return all(line.verdict != BAD for line in self.lines)
 
-    def __rich__(self) -> Group:
-        """Render for a terminal."""
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        for style in ("bold cyan", "", ""):
-            table.add_column(style=style, overflow="fold")
-        for line in self.lines:
-            table.add_row(Text(line.what), Text(line.verdict, STYLES[line.verdict]), Text(line.words))
-        parts = [Text(f"{self.target}, {self.dim} coordinates"), table]
-        if self.coordinates:
-            scales = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-            for title in ("coordinate", "peak at", "scale there"):
-                scales.add_column(title, justify="left" if title == "coordinate" else "right")
-            for c in self.coordinates[:SHOWN]:
-                scales.add_row(Text(c.name), f"{c.place:.4g}", f"{c.scale:.3g}")
-            if len(self.coordinates) > SHOWN:
-                scales.add_row(Text(f"... and {len(self.coordinates) - SHOWN} more"), "", "")
-            parts += [Text(""), scales]
-        return Group(*parts)
-
     def __repr__(self) -> str:
         found = ", ".join(f"{line.what} {line.verdict}" for line in self.lines)
         return f"TargetReport({self.target}, {self.dim} coordinates; print it: {found})"
 
     def __str__(self) -> str:
-        console = Console(file=io.StringIO(), width=110, no_color=True, highlight=False)
-        console.print(self)
-        return console.file.getvalue().rstrip()  # pyright: ignore[reportAttributeAccessIssue]
+        shown = [f"{self.target}, {self.dim} coordinates"]
+        for line in self.lines:
+            words = f"{line.what:<10}{line.verdict:<9}{line.words}"
+            shown.append(textwrap.fill(words, 110, subsequent_indent=" " * 19, break_on_hyphens=False))
+        if self.coordinates:
+            rows = [[c.name, f"{c.place:.4g}", f"{c.scale:.3g}"] for c in self.coordinates]
+            shown += ["", text_table(("coordinate", "peak at", "scale there"), rows)]
+        return "\n".join(shown)
 
 
 def check_target(target: Target, *, key: Key[Array, ""] | None = None) -> TargetReport:
@@ -88,10 +69,7 @@ def check_target(target: Target, *, key: Key[Array, ""] | None = None) -> Target
     differences, the cost of a call, ways to infinity along which the density does not fall, and the scale of
     each coordinate around the highest peak. `fit` itself refuses what is `bad` here.
 
-    **Arguments:**
-
-    - `target`: the target.
-    - `key`: a typed key for the trial points; a fixed one otherwise.
+    `key` is a typed key for the trial points; a fixed one otherwise.
     """
     key = jax.random.key(0) if key is None else key
     check_key(key)
@@ -118,13 +96,9 @@ def _coordinates(key: Key[Array, ""], target: Target) -> tuple[Coordinate, ...]:
         peaks = find_peaks(key, target, Search(num_walks=64, strides=(200,)))
     except ValueError:
         return ()
-    names = target.parameters.coordinate_names() if target.parameters else None
-    best = peaks.choleskys[0]
-    widths = np.sqrt(np.sum(best**2, axis=1))
-    return tuple(
-        Coordinate(names[i] if names else f"x[{i}]", float(peaks.points[0][i]), float(widths[i]))
-        for i in range(target.dim)
-    )
+    widths = np.sqrt(np.sum(peaks.choleskys[0] ** 2, axis=1)).tolist()
+    places = np.asarray(peaks.points[0]).tolist()
+    return tuple(map(Coordinate, coordinate_names(target), places, widths))
 
 
 def _scales(coordinates: tuple[Coordinate, ...]) -> Finding:

@@ -62,7 +62,7 @@ def load_run(folder: str | os.PathLike) -> Run:
     for name in (ABOUT, SAMPLER, HISTORY):
         if not (folder / name).is_file():
             raise BadFileError(f"{folder} is not a run: it has no {name}. Runs come from `pushforward fit`.")
-    about = _parse(_read(folder / ABOUT), str(folder / ABOUT))
+    about = read_object(folder / ABOUT, MAX_BYTES, "a run", FORMAT, VERSION)
     _check_about(about, str(folder / ABOUT))
     return Run(folder, about, _read_history(folder / HISTORY, about["rows"]))
 
@@ -80,24 +80,27 @@ def _read_history(path: Path, rows: int) -> list[Row]:
     return history
 
 
-def _read(path: Path) -> str:
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise BadFileError(f"{path} must hold at most {MAX_BYTES:,} bytes; it holds {size:,}.")
+def read_object(path: Path, most: int, kind: str, mark: str, version: int) -> dict[str, Any]:
+    """Read a JSON object of at most so many bytes, with the mark and the version of its kind."""
+    if (size := path.stat().st_size) > most:
+        raise BadFileError(f"{path} must hold at most {most:,} bytes; it holds {size:,}.")
     try:
-        return path.read_text(encoding="utf-8")
+        # Decoded here, since JSON would guess among encodings.
+        about = _parse(path.read_bytes().decode("utf-8"), str(path))
     except UnicodeDecodeError as error:
         raise BadFileError(f"{path} is corrupted: it is not text ({error}).") from None
+    if not isinstance(about, dict) or about.get("format") != mark:
+        raise BadFileError(f"{path} does not describe {kind}: it lacks the mark {mark!r}.")
+    if (found := about.get("version")) != version:
+        raise BadFileError(f"{path} has version {found!r}; this release reads version {version}.")
+    return about
 
 
-def _parse(text: str, place: str) -> dict[str, Any]:
+def _parse(text: str, place: str) -> Any:
     try:
-        data = json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise BadFileError(f"{place} is corrupted: this is not JSON ({error}).") from None
-    if not isinstance(data, dict):
-        raise BadFileError(f"{place} must be a JSON object; got {type(data).__name__}.")
-    return data
 
 
 def _refuse(constant: str) -> None:
@@ -105,12 +108,6 @@ def _refuse(constant: str) -> None:
 
 
 def _check_about(about: dict[str, Any], place: str) -> None:
-    if about.get("format") != FORMAT:
-        raise BadFileError(f"{place} does not describe a run: it lacks the mark {FORMAT!r}.")
-    if about.get("version") != VERSION:
-        raise BadFileError(
-            f"{place} has version {about.get('version')!r}; this release reads version {VERSION}."
-        )
     for name, kind in _FIELDS.items():
         _check(about.get(name), kind, name, place)
     target = about["target"]
@@ -129,6 +126,8 @@ def _check_about(about: dict[str, Any], place: str) -> None:
 
 def _row(line: str, place: str) -> Row:
     row = _parse(line, place)
+    if not isinstance(row, dict):
+        raise BadFileError(f"{place} must be a JSON object; got {type(row).__name__}.")
     for name, value in row.items():
         _check_number(value, name, place)
     return row

@@ -58,9 +58,7 @@ def save_run(
     **Arguments:**
 
     - `folder`: must not exist, or be empty.
-    - `fit`: what `fit` handed back.
     - `target`: `spec` (what was typed), `name`, `dim`.
-    - `seed`, `command`: enough to run it again.
     - `message`: the outcome in words; that of the outcome itself otherwise, and why it is so if it says.
     - `metrics`: name to `{"value", "spread", "n", "repeats", "floor"}`, beside what training itself found.
     - `model`: the user's own file that the target came from; a copy is kept with the run.
@@ -86,7 +84,7 @@ def save_run(
         "phases": story["phases"],
         # How long the history is: one that was cut at the end of a line would look whole.
         "rows": len(fit.history),
-        "metrics": {**found, **{name: _finite(row) for name, row in (metrics or {}).items()}},
+        "metrics": {**found, **{name: finite(row) for name, row in (metrics or {}).items()}},
     }
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
@@ -95,7 +93,7 @@ def save_run(
         (beside / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
         if model is not None:
             shutil.copyfile(model, beside / MODEL)
-        lines = (json.dumps(_finite(row), allow_nan=False) for row in fit.history)
+        lines = (json.dumps(finite(row), allow_nan=False) for row in fit.history)
         (beside / HISTORY).write_text("".join(line + "\n" for line in lines))
         return _settle(beside, folder)
     except BaseException:
@@ -125,6 +123,6 @@ def _settle(beside: Path, folder: Path) -> Path:
     return folder
 
 
-def _finite(row: Mapping[str, Any]) -> Row:
+def finite(row: Mapping[str, Any]) -> Row:
     """Return a row as strict JSON can hold it."""
     return {n: v if v is not None and math.isfinite(v) else None for n, v in row.items()}

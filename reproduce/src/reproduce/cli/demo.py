@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from pushforward.cli.console import clean, pairs, stdout
-from pushforward.cli.options import Seed
+from pushforward.cli.console import clean, in_words, pairs, stdout
+from pushforward.cli.options import Seed, Steps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +22,7 @@ GRID = 240
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.")] = Path("runs/demo"),
-    steps: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Training steps.", show_default="the method's")
-    ] = None,
+    steps: Steps = None,
     seed: Seed = 0,
 ) -> None:
     """Train on Rosenbrock with KL, draw a million samples, judge them and time them.
@@ -40,8 +38,8 @@ def demo(
     import numpy as np
 
     import pushforward as pf
-    from pushforward.cli.judging import judge
     from pushforward.runs import save_run
+    from pushforward.runs.judging import judge
     from reproduce.report.demo import demo_figure
 
     console, target = stdout(), pf.targets.rosenbrock()
@@ -90,8 +88,6 @@ def _time_draws(sampler: "Sampler") -> float:
 
 
 def _print_quality(console: Console, metrics: dict[str, dict[str, Any]]) -> None:
-    from pushforward.cli.judging import in_words
-
     labels = {"ksd_imq_v": "KSD, 500 draws", "sliced_w2": "sliced W2, 20,000 draws"}
     console.print(pairs([(f"   {labels[name]}", in_words(m)) for name, m in metrics.items()]))
     console.print()

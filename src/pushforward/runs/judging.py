@@ -43,13 +43,3 @@ def judge(
             bottom = floor(key_floor, metric, exact, n, floor_repeats)
             found[metric] |= {"floor": bottom.mean, "floor_spread": bottom.sd}
     return found
-
-
-def in_words(metric: dict[str, Any]) -> str:
-    """Return `0.0921 (floor 0.0918, 1.00 times)`."""
-    value, bottom = metric.get("value"), metric.get("floor")
-    if value is None:
-        return "not finite"
-    if bottom is None:
-        return f"{value:.4g}"
-    return f"{value:.4g}  ({value / bottom:.2f} times the floor, {bottom:.4g})"
