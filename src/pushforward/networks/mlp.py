@@ -4,7 +4,9 @@ Activations go by name: a name can be stored in a file and suggested in an error
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -98,6 +100,13 @@ def mlp(
     """
     width, depth = check_count(width, "width"), check_count(depth, "depth")
     sizes = [check_count(in_size, "in_size"), *[width] * depth, check_count(out_size, "out_size")]
+    weights, biases = _drawn(key, tuple(sizes), zero_last=zero_last)
+    return MLP(weights, biases, activation, skip)
+
+
+@partial(jax.jit, static_argnames=("sizes", "zero_last"))
+def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], *, zero_last: bool) -> tuple[Any, Any]:
+    """Draw weights in one program, and not in one for each of their operations."""
     keys = jax.random.split(key, len(sizes) - 1)
     weights = [
         jax.random.normal(k, (n_out, n_in)) / jnp.sqrt(n_in)
@@ -105,7 +114,7 @@ def mlp(
     ]
     if zero_last:
         weights[-1] = jnp.zeros_like(weights[-1])
-    return MLP(tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:]), activation, skip)
+    return tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:])
 
 
 class NoiseConditional(eqx.Module):

@@ -40,7 +40,9 @@ class Reweight(Record):
 class Judge(Record):
     """When a sampler is good enough, hopeless, or not to be believed."""
 
-    learnt: float = 0.99  # efficiency from which on nothing is left to learn
+    learnt: float = 0.98  # efficiency from which on nothing is left to learn
+    settled: int = 10  # looks without gain after which training ends,
+    gain: float = 0.003  # of efficiency
     mixture_draws: int = 8192  # by which a mixture is weighed
     ksd_draws: int = 500  # of a look during training
     weighed_draws: int = 4096  # of a look

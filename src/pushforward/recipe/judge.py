@@ -4,6 +4,7 @@ One currency: the effective share of importance weights, and log densities besid
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -85,9 +86,12 @@ def nothing_to_learn(state: State, recipe: Recipe) -> bool:
 # Training.
 
 
-def learnt(row: Row, numbers: Judge) -> bool:
-    """Whether a sampler seen like this has nothing left to learn."""
-    return row.get("efficiency", 0.0) > numbers.learnt
+def learnt(seen: Sequence[float], numbers: Judge) -> bool:
+    """Whether a sampler of these efficiencies, one a look, has nothing left to learn, or learns no more."""
+    if not seen or seen[-1] > numbers.learnt:
+        return bool(seen)
+    late, early = seen[-numbers.settled :], seen[: -numbers.settled]
+    return bool(early) and max(early) >= numbers.least and max(late) < max(early) + numbers.gain
 
 
 def in_vain(row: Row, num_steps: int, dim: int, recipe: Recipe) -> bool:

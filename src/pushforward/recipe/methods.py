@@ -64,8 +64,8 @@ _CHOICES: dict[str, dict[str, Any]] = {
     "default": {
         # A free map folds while it learns, and at a fold its score is infinite [funnel_10].
         "latent": "mixture", "network": "coupled", "depth": 2, "objective": "exact_kl", "matching": "none",
-        "num_steps": 2000, "learning_rate": 5e-4, "final_rate": 0.02, "beta1": 0.9, "ema": 0.998,
-        "forward_weight": 1.0, "judged": True,
+        "num_steps": 600, "learning_rate": 2e-3, "final_rate": 0.02, "beta1": 0.9, "ema": 0.98,
+        "forward_weight": 0.3, "judged": True,
         # Open: what suits the dimension and the cost of the target.
         "batch_size": None,
     },

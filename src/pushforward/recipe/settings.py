@@ -80,7 +80,7 @@ class Settings(Record):
     forward_weight: float = 0.0
     forward_until: float = 0.6
     """Weight of the pull to the particles, and the share of steps at which that of a free map is gone."""
-    rise: tuple[float, float] = (0.15, 0.4)
+    rise: tuple[float, float] = (0.0, 0.02)
     forward_left: float = 0.3
     """Where the map is coupled: shares of steps between which the target's weight rises and the particles'
     falls to this share. A map far from the target would be led by its few wildest draws."""

@@ -116,8 +116,11 @@ class Clock:
         # Training may end early; many processes might not agree on when.
         weighs = isinstance(recipe.training.main_objective, ExactKL) and jax.process_count() == 1
 
+        seen = {row["step"]: row["efficiency"] for row in start.rows} if start is not None and weighs else {}
+
         def ends(row: Row) -> Outcome | None:
-            if learnt(row, recipe.judge):
+            seen[row["step"]] = row.get("efficiency", 0.0)
+            if learnt([*seen.values()], recipe.judge):
                 return Outcome.CONVERGED
             return Outcome.INACCURATE if in_vain(row, num_steps, state.dim, recipe) else None
 

@@ -69,9 +69,12 @@ def alternating(parts: Parts) -> Algorithm:
 
 def averaged(parts: Parts, state: State) -> Any:
     """Return the exponential average of the network over training, corrected for its start at zero."""
-    if parts.ema == 0.0:
-        return state.network
-    correction = 1.0 - parts.ema ** jnp.maximum(state.step, 1)
+    return state.network if parts.ema == 0.0 else _corrected(parts.ema, state)
+
+
+@eqx.filter_jit
+def _corrected(ema: float, state: State) -> Any:
+    correction = 1.0 - ema ** jnp.maximum(state.step, 1)
     arrays, static = eqx.partition(state.network, eqx.is_inexact_array)
 
     def mean(average, now):
