@@ -2,11 +2,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pushforward.base import Target
 from pushforward.checks import check_count, check_positive
+from reproduce.targets.fields import Known
 
 
-class Phi4(Target):
+class Phi4(Known):
     """The scalar field of lattice physics on a periodic square of `side^2` sites, `log q = -S`.
 
     `S = sum over sites of (1 - 2 lam) phi^2 + lam phi^4 - 2 kappa phi (phi_right + phi_down)`.
@@ -17,18 +17,9 @@ class Phi4(Target):
     kappa: Float[Array, ""]
     lam: Float[Array, ""]
     side: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def __init__(self, side: int = 8, kappa: float = 0.25, lam: float = 0.022):
-        """Make a lattice.
-
-        **Arguments:**
-
-        - `side`: sites along each edge, at least 2.
-        - `kappa`: how strongly neighbours agree.
-        - `lam`: the quartic coupling, above 0, which keeps the density proper for every `kappa`.
-        """
+        """Make a lattice; `lam` above 0 keeps the density proper for every `kappa`."""
         self.side = check_count(side, "side", at_least=2)
         self.dim, self.name = self.side**2, "phi4"
         self.kappa = jnp.asarray(kappa, float)

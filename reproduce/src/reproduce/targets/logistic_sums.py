@@ -4,34 +4,33 @@ A row is a feature vector times its label (`+1` or `-1`), so that its log likeli
 `log sigmoid(row . w)`. Rows of zeros add nothing and fill the last chunk.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
 
-@jax.custom_jvp
-def log_likelihood(
-    weights: Float[Array, " weights"],
-    origin: Float[Array, " weights"],
-    slope: Float[Array, " weights"] | None,
-    rows: Float[Array, "chunks size weights"],
-    margins: Float[Array, "chunks size"],
-) -> Float[Array, ""]:
-    """Return `sum_i log sigmoid(row_i . w) - log sigmoid(margin_i)`.
+def by_one_pass(both: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    """Return a function's value alone, whose gradient in the first argument is the slope of the same pass.
 
-    `margins` are `row_i . origin`. The difference is taken row by row, before the sum: half a million
-    terms of one sign would leave nothing of the last digits, which is where an accept step looks. The
-    gradient comes out of the same pass over the data. Data are constants: no derivative reaches them.
-
-    **Arguments:**
-
-    - `weights`: of the one point.
-    - `origin`, `margins`: where the sum is zero.
-    - `slope`: the gradient at `origin` if it is known; then only the change from it is summed.
-    - `rows`: in chunks; a chunk's worth of memory is all that is used, in derivatives as well.
+    The other arguments are data, hence constants: no derivative reaches them.
     """
-    return value_and_slope(weights, origin, slope, rows, margins)[0]
+
+    @jax.custom_jvp
+    def value_of(*arguments):
+        return both(*arguments)[0]
+
+    def rule(primals, tangents):
+        value, slope = both(*primals)
+        moved = tangents[0]
+        return value, jnp.zeros_like(value) if isinstance(moved, SymbolicZero) else slope @ moved
+
+    # Symbolic zeros, or a tangent of zeros as large as the data would be made.
+    value_of.defjvp(rule, symbolic_zeros=True)
+    return value_of
 
 
 def value_and_slope(
@@ -41,7 +40,13 @@ def value_and_slope(
     rows: Float[Array, "chunks size weights"],
     margins: Float[Array, "chunks size"],
 ) -> tuple[Float[Array, ""], Float[Array, " weights"]]:
-    """Return the value of `log_likelihood` and its gradient in one pass."""
+    """Return `sum_i log sigmoid(row_i . w) - log sigmoid(margin_i)` and its gradient.
+
+    `margins` are `row_i . origin`, where the sum is zero. The difference is taken row by row, before the sum:
+    half a million terms of one sign would leave nothing of the last digits, which is where an accept step
+    looks. With a known `slope`, the gradient at `origin`, only the change from it is summed. A chunk's worth
+    of memory is all that is used, in derivatives as well.
+    """
     moved = weights - origin
 
     @jax.checkpoint
@@ -61,13 +66,4 @@ def value_and_slope(
     return jax.lax.scan(chunk, start, (rows, margins))[0]
 
 
-def _rule(primals, tangents):
-    value, slope = value_and_slope(*primals)
-    moved = tangents[0]
-    if isinstance(moved, SymbolicZero):
-        return value, jnp.zeros_like(value)
-    return value, slope @ moved
-
-
-# Symbolic zeros, or a tangent of zeros as large as the data would be made.
-log_likelihood.defjvp(_rule, symbolic_zeros=True)
+log_likelihood = by_one_pass(value_and_slope)

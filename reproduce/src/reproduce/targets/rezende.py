@@ -10,12 +10,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import ExactTarget, Window
+from reproduce.targets.fields import KnownExact
 from reproduce.targets.grid import GridLaw
 from reproduce.targets.ring import Donut
 
 
-class SplitRing(ExactTarget):
+class SplitRing(KnownExact):
     """The first potential: a ring with its mass drawn to two opposite sides.
 
     `U1 = ((|z| - 2) / 0.4)^2 / 2 - log(e^(-((z1 - 2) / 0.6)^2 / 2) + e^(-((z1 + 2) / 0.6)^2 / 2))`.
@@ -23,12 +23,7 @@ class SplitRing(ExactTarget):
     """
 
     plain: Donut
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     log_z: Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(self, *, name: str = "rezende1"):
         """Find the moments by quadrature over angle and radius."""
@@ -77,7 +72,7 @@ def _log_pull(z1: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.logaddexp(-0.5 * ((z1 - 2) / 0.6) ** 2, -0.5 * ((z1 + 2) / 0.6) ** 2)
 
 
-class Ribbon(ExactTarget):
+class Ribbon(KnownExact):
     """Wavy strands along `z1`: `log q = -(z1/4)^4 + log sum_k exp(-((z2 - c_k(z1)) / s_k)^2 / 2)`.
 
     Potentials two to four have the second term only, which is flat along `z1` and so has no finite
@@ -88,12 +83,7 @@ class Ribbon(ExactTarget):
 
     law: GridLaw
     widths: Float[Array, " k"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     centres: Callable[[Float[Array, ""]], Float[Array, " k"]] = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

@@ -1,13 +1,12 @@
 from math import log, pi
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_positive
+from reproduce.targets.fields import KnownExact
 from reproduce.targets.grid import GridLaw
 
 
@@ -23,7 +22,7 @@ def radius(x: Float[Array, " dim"]) -> Float[Array, ""]:
     return jnp.where(near, inside, jnp.sqrt(jnp.where(near, 1.0, squared)))
 
 
-class Donut(ExactTarget):
+class Donut(KnownExact):
     """A ring in the plane: `log q(x) = -(|x| - R)^2 / (2 t^2)`.
 
     In polar coordinates the angle is uniform and the radius has density `r exp(-(r-R)^2 / 2t^2)`,
@@ -33,11 +32,6 @@ class Donut(ExactTarget):
     law: GridLaw
     ring: Float[Array, ""]
     width: Float[Array, ""]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(self, ring: float = 2.5, width: float = 0.5, *, name: str = "donut"):
         """Make the ring of radius `R = ring` and radial standard deviation `t = width`."""

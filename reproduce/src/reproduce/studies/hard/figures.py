@@ -11,10 +11,11 @@ import scipy.special
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Target, Window
+from pushforward.base import Target
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, mean_error, sd_ratio
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from reproduce.targets import ManyWell
+from reproduce.targets.fields import KnownExact
 from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -23,16 +24,11 @@ FOUND = 0.1
 """A mode counts as found with a tenth of its true share."""
 
 
-class Pool(ExactTarget):
+class Pool(KnownExact):
     """A target whose truth is a set of trusted draws: sampled from without repeats."""
 
     target: Target
     pool: Float[Array, "m dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(self, target: Target, pool: Float[np.ndarray, "m dim"]):
         """Trust `pool`; moments are taken of all of it, in double precision."""
