@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from pushforward.files import BadFileError
-from reproduce.data.folders import cache_folder, find, how_to_get
+from reproduce.data.folders import cache_folder, find, how_to_get, write_npz
 
 FILE = "covertype.npz"
 QUANTITIES, INDICATORS = 10, 44
@@ -85,8 +85,6 @@ def _download(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarr
     quantities, indicators = parts[0].astype(np.int16), parts[1].astype(np.uint8)
     cover = np.asarray(cover, np.uint8)
     _check(cache_folder() / FILE, counts, quantities, indicators, cover)
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    beside = cache_folder() / f"{FILE}.part.npz"
-    np.savez_compressed(beside, X_quant=quantities, X_bin=indicators, y=cover)
-    beside.replace(cache_folder() / FILE)
+    arrays = {"X_quant": quantities, "X_bin": indicators, "y": cover}
+    write_npz(cache_folder() / FILE, arrays, compressed=True)
     return quantities, indicators, cover

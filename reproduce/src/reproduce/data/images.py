@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from pushforward.files import BadFileError
-from reproduce.data.folders import VARIABLE, cache_folder
+from reproduce.data.folders import VARIABLE, cache_folder, write_npz
 from reproduce.data.idx import read_idx
 
 FILE = "mnist.npz"
@@ -166,8 +166,5 @@ def _download() -> tuple[np.ndarray, ...]:
         raise ValueError(f"MNIST could not be fetched ({error}). {HOW_TO_GET}") from error
     pixels, labels = np.asarray(pixels, np.uint8).reshape(-1, 28, 28), np.asarray(labels, np.uint8)
     arrays = (pixels[:60_000], labels[:60_000], pixels[60_000:], labels[60_000:])
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    beside = cache_folder() / f"{FILE}.part.npz"
-    np.savez_compressed(beside, **dict(zip(NAMES, arrays, strict=True)))  # pyright: ignore[reportArgumentType]
-    beside.replace(cache_folder() / FILE)
+    write_npz(cache_folder() / FILE, dict(zip(NAMES, arrays, strict=True)), compressed=True)
     return arrays

@@ -1,6 +1,7 @@
 """From many records to one figure: means over training seeds, and numbers as a reader can use them."""
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from reproduce.records import Record
@@ -45,6 +46,17 @@ class Cells:
         """Return the mean over seeds, or `None` where nothing was measured."""
         group = self._groups.get((metric, method, target))
         return _mean(group) if group else None
+
+    def value(self, metric: str, method: str, target: str) -> float | None:
+        """Return the mean alone."""
+        cell = self.get(metric, method, target)
+        return None if cell is None else cell.value
+
+    def across(
+        self, metric: str, method: str, targets: Iterable[str], words: Callable[[Cell], str]
+    ) -> list[str]:
+        """Return what is said of each target, a dash where nothing was measured."""
+        return ["-" if (c := self.get(metric, method, t)) is None else words(c) for t in targets]
 
     def methods(self, metric: str) -> list[str]:
         """Return the methods with this metric, in the order they were measured."""
@@ -93,3 +105,15 @@ def times(ratio: float) -> str:
     if math.isnan(ratio):
         return "-"
     return f"{ratio:.2f}x" if ratio < 100 else f"{ratio:,.0f}x"
+
+
+def multiple(cell: Cell | None) -> str:
+    """Return a figure, and the multiple of its floor where it has one."""
+    if cell is None:
+        return "-"
+    return short(cell.value) if math.isnan(cell.ratio) else f"{short(cell.value)} ({times(cell.ratio)})"
+
+
+def in_order(methods: list[str], order: Sequence[str]) -> list[str]:
+    """Return methods as the tables list them, unknown ones last."""
+    return sorted(methods, key=lambda m: order.index(m) if m in order else len(order))

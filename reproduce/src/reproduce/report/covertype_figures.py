@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduce.report.drawing import save, subplots
+from reproduce.report.drawing import drawn, legend, subplots
 from reproduce.report.section import Figure
 
 COLOURS = {
@@ -60,12 +60,10 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     right.set_xlabel("seconds of training")
     left.set_ylabel("held-out accuracy, %")
     right.set_ylabel("log predictive, nats a row")
-    left.legend(fontsize=7, frameon=False, ncols=2)
-    for axis in axes[0]:
-        axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    legend(left, fontsize=7, ncols=2)
+    return drawn(
+        figure,
         "covertype_accuracy.svg",
-        save(figure, "svg"),
         "Held-out accuracy and log predictive while training",
         "100 draws at every look, the first split; dotted: NUTS on all of the data. Dashed lines are the "
         "methods in the Laplace frame. An iteration is not the same work for all of them, hence the right-"
@@ -78,8 +76,7 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     shown = [m for m in ("nuts", "ours", "kl", "svgd", "sgld-scaled") if f"calibration/{m}/0" in arrays]
     if not shown:
         return None
-    figure, axes = subplots(1, 1, (4.2, 3.8))
-    axis = axes[0][0]
+    figure, [[axis]] = subplots(1, 1, (4.2, 3.8))
     axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=1)
     for method in shown:
         curve = arrays[f"calibration/{method}/0"]
@@ -87,11 +84,10 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         axis.plot(filled[:, 0], filled[:, 1], marker=".", label=method, **_line(method))
     axis.set_xlabel("predicted probability of +1")
     axis.set_ylabel("share of +1 among held-out rows")
-    axis.legend(fontsize=8, frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    legend(axis)
+    return drawn(
+        figure,
         "covertype_calibration.svg",
-        save(figure, "svg"),
         "Calibration on the held-out part",
         "In bins of predicted probability, the first split. A linear model of these data is not calibrated "
         "everywhere, whoever samples its posterior: the curve to be near to is that of NUTS.",
@@ -119,12 +115,10 @@ def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     top.set_ylabel("mean error / sd", fontsize=9)
     bottom.set_ylabel("sd / sd of NUTS", fontsize=9)
     bottom.set_xlabel("coordinate: ten quantities, 44 indicators, bias, log alpha")
-    top.legend(fontsize=8, frameon=False, ncols=3)
-    for (axis,) in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    legend(top, ncols=3)
+    return drawn(
+        figure,
         "covertype_moments.svg",
-        save(figure, "svg"),
         "Every coordinate's mean and standard deviation against NUTS",
         "The first split; the bands are the bars. Indicators of soils whose rows are all of one class have "
         "skewed posteriors, which a Laplace approximation misses. What lies beyond the axes is not shown.",

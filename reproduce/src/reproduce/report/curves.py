@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullLocator
 
 from reproduce.report.cells import Cells
-from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.section import Figure
 
 METHODS = ("default", "kl", "fisher")
@@ -53,17 +53,16 @@ def _figure(
         axis.yaxis.set_minor_locator(NullLocator())
         axis.set_xlim(left=0)
         axis.tick_params(labelsize=8)
-        axis.spines[["top", "right"]].set_visible(False)
     for axis in flat[len(targets) :]:
         axis.set_visible(False)
     for row in axes:
         row[0].set_ylabel(metric, fontsize=9)
     for axis in axes[-1]:
         axis.set_xlabel("seconds of training", fontsize=9)
-    flat[0].legend(fontsize=8, frameon=False)
-    return Figure(
+    legend(flat[0])
+    return drawn(
+        figure,
         name,
-        save(figure, "svg"),
         title,
         "Against seconds of training, teacher and compilation included; the dashed line is what exact "
         "draws score. The first seed; the looking itself is not counted.",

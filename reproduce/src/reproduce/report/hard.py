@@ -6,7 +6,7 @@ from matplotlib.ticker import NullLocator
 
 from reproduce.records import Record
 from reproduce.report.cells import Cell, Cells, short, times
-from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.hard_bars import bars_table, dimension, distance_metric
 from reproduce.report.results import Study
 from reproduce.report.section import Figure, Section
@@ -207,11 +207,10 @@ def _steps(records: list[Record]) -> Figure | None:
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("dimensions")
     axis.set_ylabel("milliseconds")
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False)
-    return Figure(
+    legend(axis)
+    return drawn(
+        figure,
         "hard_steps.svg",
-        save(figure, "svg"),
         "The cost of a training step",
         "Of the default on Gaussians of condition number 100, compilation apart.",
     )

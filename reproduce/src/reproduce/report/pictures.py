@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.drawing import COLOURS, drawn, subplots
 from reproduce.report.section import Figure
 
 SHOWN = ("default", "kl", "fisher", "flow", "ld", "svgd", "default-thin")
@@ -16,7 +16,9 @@ def draws_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     methods = [m for m in SHOWN if any(f"draws/{m}/{target}" in arrays for target in targets)]
     if not targets:
         return None
-    figure, axes = subplots(1 + len(methods), len(targets), (1.9 * len(targets), 1.9 * (1 + len(methods))))
+    figure, axes = subplots(
+        1 + len(methods), len(targets), (1.9 * len(targets), 1.9 * (1 + len(methods))), boxed=True
+    )
     for column, target in enumerate(targets):
         window = arrays[f"window/{target}"]
         left, right, bottom, top_edge = map(float, window)
@@ -42,9 +44,9 @@ def draws_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
             _bare(axis, window)
     for row, words in enumerate(("density", *methods)):
         axes[row][0].set_ylabel(words, fontsize=11)
-    return Figure(
+    return drawn(
+        figure,
         "two_d_draws.png",
-        save(figure, "png", dpi=110),
         "Targets and draws",
         "The density above; below, 2,000 draws of each one-shot sampler, and 500 chains, particles or "
         "thinned draws. Draws outside the window are not shown.",

@@ -1,8 +1,10 @@
 """What a study's part of the report is made of, and the part of a study nobody has written one for."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from reproduce.report.cells import Cells, short, times
+from reproduce.report.cells import Cell, Cells, short, times
 from reproduce.report.results import Study
 from reproduce.report.table import Table
 
@@ -29,23 +31,35 @@ class Section:
     figures: tuple[Figure, ...] = ()
 
 
+def told(
+    study: Study,
+    title: str,
+    words: str,
+    tables: Iterable[Table],
+    figures: Iterable[Figure | None] = (),
+) -> Section:
+    """Return a study's part of the report; what was not run is left out."""
+    shown = tuple(table for table in tables if table.rows)
+    return Section(study.name, title, words, shown, tuple(f for f in figures if f is not None))
+
+
 def generic(study: Study) -> Section:
     """Return one table per metric: methods down, targets across."""
     cells = Cells(study.records)
-    return Section(study.name, study.name, "", tuple(metric_table(cells, m) for m in cells.metrics()))
+    return told(study, study.name, "", (by_method(cells, m, m, _words) for m in cells.metrics()))
 
 
-def metric_table(cells: Cells, metric: str) -> Table:
-    """Return every figure of a metric, with its spread and as a multiple of its floor."""
-    targets = cells.targets(metric)
-    rows = []
-    for method in cells.methods(metric):
-        found = [cells.get(metric, method, target) for target in targets]
-        rows.append((method, *("-" if c is None else _words(c) for c in found)))
-    return Table(metric, ("method", *targets), tuple(rows))
+def by_method(
+    cells: Cells, metric: str, title: str, words: Callable[[Cell], str], note: str = "", **options: Any
+) -> Table:
+    """Return a table of a metric: methods down, targets across; `methods` and `targets` if not all."""
+    targets = options.get("targets", cells.targets(metric))
+    methods = options.get("methods", cells.methods(metric))
+    rows = tuple((method, *cells.across(metric, method, targets, words)) for method in methods)
+    return Table(title, ("method", *targets), rows, note)
 
 
-def _words(cell) -> str:
+def _words(cell: Cell) -> str:
     spread = "" if cell.spread is None else f" ± {short(cell.spread, 2)}"
     multiple = "" if cell.ratio != cell.ratio else f" ({times(cell.ratio)})"
     return f"{short(cell.value)}{spread}{multiple}"

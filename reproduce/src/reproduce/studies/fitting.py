@@ -1,5 +1,6 @@
 """Training inside of a study: an interrupt ends the study, where alone it hands back what there is so far."""
 
+import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -11,7 +12,10 @@ import pushforward as pf
 from pushforward import Fit, Outcome
 from pushforward.base import Target
 from pushforward.recipe.methods import Method
+from pushforward.sampler import Sampler
 from pushforward.training import LoopResult
+from reproduce.studies.row import Row
+from reproduce.studies.store import Store
 
 Ended = TypeVar("Ended", Fit, LoopResult)
 
@@ -19,6 +23,31 @@ Ended = TypeVar("Ended", Fit, LoopResult)
 def fit_to_the_end(key: Key[Array, ""], target: Target, **choices: Any) -> Fit:
     """Fit, quietly, and hand back whatever came of it but an interruption."""
     return at_its_end(pf.fit(key, target, progress=False, throw=False, **choices))
+
+
+def kept_or_fitted(
+    row: Row,
+    target: Target,
+    how: Method,
+    store: Store,
+    tell: Callable[[Fit], dict[str, Any]],
+    observe: Callable[[str], None],
+    **choices: Any,
+) -> Sampler | None:
+    """Return the kept sampler of a row, or fit one and keep it with what `tell` says of the fit.
+
+    A crash is a record, not the end of the study: it gives `None`.
+    """
+    kept = store.sampler(row, how)
+    if kept is not None:
+        return kept
+    try:
+        done = fit_to_the_end(jax.random.key(row.seed), target, method=how, **choices)
+    except Exception:
+        observe(f"{row} crashed:\n{traceback.format_exc()}")
+        return None
+    store.keep(row, how, done.sampler, tell(done))
+    return store.sampler(row, how)
 
 
 @lru_cache(maxsize=1)
@@ -37,3 +66,10 @@ def at_its_end(ended: Ended) -> Ended:
     if ended.outcome is Outcome.INTERRUPTED:
         raise KeyboardInterrupt
     return ended
+
+
+def told_of_itself(about: dict[str, Any]) -> dict[str, float]:
+    """Return what a fit says of its own phases, and its efficiency where it knows it."""
+    found = {f"seconds: {phase['phase']}": phase["seconds"] for phase in about.get("phases", [])}
+    efficiency = about.get("metrics", {}).get("efficiency")
+    return found if efficiency is None else found | {"efficiency": efficiency}

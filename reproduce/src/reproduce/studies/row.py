@@ -1,6 +1,7 @@
 """A row of a study: what is run, recorded and resumed as a whole."""
 
 import zlib
+from collections import Counter
 from typing import NamedTuple
 
 import jax
@@ -35,3 +36,8 @@ def row_of(record: Record) -> Row:
 def finished(records: list[Record]) -> set[Row]:
     """Return the rows that were recorded to their end."""
     return {row_of(record) for record in records if record.metric == DONE}
+
+
+def counted(rows: list[Row]) -> list[str]:
+    """Return for a reader how many rows each method has."""
+    return [f"{method}: {number} rows" for method, number in Counter(row.method for row in rows).items()]

@@ -1,6 +1,5 @@
 """What a study keeps beside its records: fitted samplers and reference draws, in a hidden folder."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from pushforward import files
 from pushforward.arrays import read_npz
 from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler, load
+from reproduce.data.folders import write_npz
 from reproduce.studies.row import Row
 
 
@@ -23,10 +23,7 @@ class Figures:
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
         """Add arrays, replacing those of the same name."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **(self.arrays() | arrays))  # pyright: ignore[reportArgumentType]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(self.path, buffer.getvalue())
+        write_npz(self.path, self.arrays() | arrays, compressed=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all arrays."""
@@ -66,11 +63,7 @@ class Store:
 
     def keep_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Keep arrays under a name that says how they were made."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{name}.npz"
-        beside = path.with_suffix(".part.npz")
-        np.savez(beside, **arrays)  # pyright: ignore[reportArgumentType]
-        beside.replace(path)
+        write_npz(self.folder / f"{name}.npz", arrays)
 
     def arrays(self, name: str) -> dict[str, np.ndarray] | None:
         """Return the arrays of that name, if they are there."""

@@ -1,12 +1,9 @@
 """How large the study is: presets from seconds to the paper's own sizes."""
 
-import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pushforward.checks import check_choice, check_count, check_positive
 from reproduce.studies.settings import StudySettings
-
-STUDY = "covertype"
 
 TARGETS = ("covertype", "covertype_55")
 """With a bias, 56 coordinates; and without one, the paper's 55."""
@@ -60,6 +57,10 @@ class Settings(StudySettings):
     **NUTS.** `nuts_chains`, `nuts_warmup`, `nuts_draws` a chain, taken `nuts_piece` at a time.
     """
 
+    study: ClassVar = "covertype"
+    choices: ClassVar = {"targets": TARGETS, "methods": METHODS}
+    least: ClassVar = {"predictive_draws": 2, "nuts_draws": 8}
+
     targets: tuple[str, ...] = ("covertype",)
     methods: tuple[str, ...] = METHODS
     splits: int = 5
@@ -92,23 +93,6 @@ class Settings(StudySettings):
     nuts_warmup: int = 60
     nuts_draws: int = 500
     nuts_piece: int = 50
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in self.targets:
-            check_choice(name, "targets", TARGETS)
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int:
-                check_count(value, field.name)
-            elif field.type is float:
-                check_positive(value, field.name)
-        if self.stand_in_rows is not None:
-            check_count(self.stand_in_rows, "stand_in_rows")
-        check_count(self.predictive_draws, "predictive_draws", at_least=2)
-        check_count(self.nuts_draws, "nuts_draws", at_least=8)
 
 
 PRESETS: dict[str, Settings] = {

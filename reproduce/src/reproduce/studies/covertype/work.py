@@ -33,12 +33,9 @@ def laplace_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record
     law = laplace.gaussian(case.target.peak())
     seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu_started
     draw = eqx.filter_jit(lambda key, n: law.sample(key, n))
-    return [
-        *judge.fresh_draws(row, draw),
-        *judge.speed_records(row, draw, cpu_seconds),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-    ]
+    costs = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds}
+    judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, cpu_seconds)]
+    return [*judged, *judge.settings.figures(row, costs)]
 
 
 def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
@@ -58,15 +55,12 @@ def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
     cpu_seconds, seconds = watch.cpu(), done.seconds - watch.looked
     watch.keep(store, done.history)
     size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))
-    efficiency = done.sampler.about["metrics"].get("efficiency")
+    figures = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds, "iterations": settings.num_steps}
+    figures |= {"parameters": size, **done.sampler.about["metrics"]}
     return [
         *judge.fresh_draws(row, done.sampler.sample),
         *judge.speed_records(row, done.sampler.sample, cpu_seconds),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-        judge.record(row, "iterations", settings.num_steps),
-        judge.record(row, "parameters", size),
-        *([] if efficiency is None else [judge.record(row, "efficiency", efficiency)]),
+        *s.figures(row, figures),
     ]
 
 
@@ -112,12 +106,8 @@ def baseline_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Recor
         judged = judge.fixed_draws(row, np.asarray(draw(key_run, s.predictive_draws)))
     else:
         judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, cpu_seconds)]
-    return [
-        *judged,
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-        judge.record(row, "iterations", result.at.step),
-    ]
+    costs = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds, "iterations": result.at.step}
+    return [*judged, *s.figures(row, costs)]
 
 
 def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
@@ -135,12 +125,9 @@ def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
                 estimate = _scores(case.in_frame(_minibatch(target, key, rows)), points)
                 errors.append(np.asarray(estimate - truth))
             noise = np.sqrt(np.mean(np.square(errors), axis=(0, 1)))
-            found.append(
-                judge.record(
-                    row, f"score_noise_{name}_{rows}", float(np.sqrt(np.mean(noise**2))),
-                    spread=float(noise.max()), n=rows, repeats=10,
-                )
-            )  # fmt: skip
+            size, worst = np.sqrt(np.mean(noise**2)), float(noise.max())
+            metric = f"score_noise_{name}_{rows}"
+            found.append(judge.settings.record(row, metric, size, spread=worst, n=rows, repeats=10))
     return found
 
 

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
+from reproduce.data.folders import write_npz
 from reproduce.rivals.annealed_langevin import Schedule, Start, anneal, schedule
 from reproduce.studies.ebm.settings import Settings
 from reproduce.targets import ImageEnergy
@@ -52,7 +53,7 @@ def drawn(
     for batch in range(len(held) // size, -(-num_images // size)):
         x = draw_batch(jax.random.fold_in(key, batch), target, start, plan, size)
         held = np.concatenate([held[: batch * size], as_bytes(np.asarray(x), target.shape)])
-        _save(path, held)
+        write_npz(path, {"images": held})
     observe(f"{name}: {min(num_images, len(held))} images of {evaluations} evaluations")
     return held[:num_images]
 
@@ -63,10 +64,3 @@ def _held(path: Path, shape: tuple[int, int]) -> np.ndarray:
     with np.load(path, allow_pickle=False) as file:
         images = file["images"]
     return images if images.shape[1:] == shape else np.zeros((0, *shape), np.uint8)
-
-
-def _save(path: Path, images: np.ndarray) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    np.savez(beside, images=images)
-    beside.replace(path)

@@ -1,6 +1,5 @@
 """What a draw costs: seconds in one interleaved run, and the operations the compiler counts."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from reproduce.studies.ebm.langevin import plan_of
 from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.steps import images_of
 from reproduce.targets import ImageEnergy
+from reproduce.timing import take_turns
 
 EVALUATIONS, PASSES = 2, 5
 
@@ -35,15 +35,10 @@ def seconds_per_image(
         work["langevin", batch] = lambda x=x: anneal(key, target, x, plan)
         for name, net in generators.items():
             work[name, batch] = lambda n=batch, net=net: [_draw(key, net, n) for _ in range(PASSES)]
-    times: dict[tuple[str, int], list[float]] = {one: [] for one in work}
-    for call in work.values():
-        jax.block_until_ready(call())
-    for _ in range(settings.speed_repeats):
-        for (name, batch), call in work.items():
-            began = time.perf_counter()
-            jax.block_until_ready(call())
-            pieces = len(plan.sigmas) if name == "langevin" else PASSES
-            times[name, batch].append((time.perf_counter() - began) / pieces / batch)
+    times = {
+        (name, batch): np.array(seconds) / (len(plan.sigmas) if name == "langevin" else PASSES) / batch
+        for (name, batch), seconds in take_turns(work, settings.speed_repeats).items()
+    }
     found = {}
     for name in ("langevin", *generators):
         batch = min(settings.speed_batches, key=lambda n, name=name: min(times[name, n]))

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from pushforward.files import BadFileError, write_atomically
-from reproduce.studies.ebm.settings import STUDY, Settings
+from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.store import Figures
 
 ARCHITECTURE = (
@@ -22,8 +22,8 @@ class Store(Figures):
 
     def __init__(self, folder: Path):
         """Open the store of a results folder."""
-        super().__init__(folder / f"{STUDY}_draws.npz")
-        self.pieces = folder / f".{STUDY}_samplers"
+        super().__init__(folder / f"{Settings.study}_draws.npz")
+        self.pieces = folder / f".{Settings.study}_samplers"
 
     def clear(self) -> None:
         """Forget everything: a new run begins."""

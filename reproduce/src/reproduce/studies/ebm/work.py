@@ -20,7 +20,7 @@ from reproduce.studies.ebm.langevin import drawn
 from reproduce.studies.ebm.plan import count
 from reproduce.studies.ebm.recipes import recipe_of
 from reproduce.studies.ebm.sampler import Workshop, draw
-from reproduce.studies.ebm.settings import STUDY, Settings
+from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.speed import operations, seconds_per_image
 from reproduce.studies.ebm.store import Store
 from reproduce.targets import ImageEnergy
@@ -168,7 +168,7 @@ class Work:
         ):
             self.observe("ship: the paper's networks are too large to come with the package")
             return None
-        path = self.store.path.with_name(f"{STUDY}.safetensors")
+        path = self.store.path.with_name(f"{Settings.study}.safetensors")
         height, width = self.shape
         about = {
             "height": height, "width": width, "sigma_min": self.settings.sigma_min,

@@ -11,7 +11,6 @@ from reproduce.studies.drawing import Draw
 from reproduce.studies.hard.cases import EXACT, case
 from reproduce.studies.hard.figures import Pool, asked, distance, units_of
 from reproduce.studies.hard.reference import reference_draws
-from reproduce.studies.hard.rows import record_of
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
@@ -62,7 +61,7 @@ class Judge:
             # A method that throws points to infinity has no figures: a result, and not a crash of the study.
             finite = bool(jnp.all(jnp.isfinite(draws)))
             values.append(float(protocol(key_metric, draws, truth)) if finite else float("nan"))
-        return self.record(
+        return self.settings.record(
             row, metric, np.array(values), n=n, floor=self._floor(metric, protocol, n, repeats)
         )
 
@@ -81,16 +80,3 @@ class Judge:
             return floor(self._key, protocol, self.truth, n, number).mean
         one, other = self._halves
         return floor(self._key, lambda key, draws, _: protocol(key, draws, other), one, n, number).mean
-
-    def record(
-        self,
-        row: Row,
-        metric: str,
-        values: np.ndarray | float | int,
-        *,
-        n: int | None = None,
-        floor: float | None = None,
-        spread: float | None = None,
-    ) -> Record:
-        """Return a record of the mean and the spread of `values`."""
-        return record_of(self.settings, row, metric, values, n=n, floor=floor, spread=spread)

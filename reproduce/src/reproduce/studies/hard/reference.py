@@ -10,7 +10,6 @@ import numpy as np
 from pushforward.base import Target
 from reproduce.records import Record
 from reproduce.studies.hard.cases import NUTS, Case, case
-from reproduce.studies.hard.rows import record_of
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
@@ -49,9 +48,9 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
     kept = reference_draws(row.target, settings, store)
     n = len(kept["draws"])
     return [
-        record_of(settings, row, "rhat", float(kept["rhat"]), n=n),
-        record_of(settings, row, "ess", float(kept["ess"]), n=n),
-        record_of(settings, row, "reference_seconds", float(kept["seconds"])),
+        settings.record(row, "rhat", float(kept["rhat"]), n=n),
+        settings.record(row, "ess", float(kept["ess"]), n=n),
+        settings.record(row, "reference_seconds", float(kept["seconds"])),
     ]
 
 

@@ -14,16 +14,15 @@ from reproduce.records import Record
 from reproduce.studies.drawing import from_pool
 from reproduce.studies.fitting import at_its_end
 from reproduce.studies.hard.judge import Judge
-from reproduce.studies.hard.settings import STUDY, Settings
+from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
+from reproduce.studies.running import Observe
 from reproduce.studies.store import Store
-
-Observe = Callable[[str], None]
 
 
 def _seconds_for(row: Row, settings: Settings, store: Store) -> float:
     """Return what the default took on this target with this seed, by the records."""
-    path = store.folder.parent / f"{STUDY}.jsonl"
+    path = store.folder.parent / f"{settings.study}.jsonl"
     theirs = {
         record.metric: record.value
         for record in (records.read(path)[1] if path.exists() else ())
@@ -63,9 +62,9 @@ def nuts_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Rec
     ess = [float(arviz.ess(by_chain[:, :, i])) for i in shown] if len(chains) >= 8 else [np.nan]
     return [
         *judge.scores(row, from_pool(flat), flat.shape[0]),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "ess", float(np.min(ess)), n=flat.shape[0]),
-        judge.record(row, "draws_per_second", float(np.min(ess)) / seconds, n=flat.shape[0]),
+        s.record(row, "train_seconds", seconds),
+        s.record(row, "ess", float(np.min(ess)), n=flat.shape[0]),
+        s.record(row, "draws_per_second", float(np.min(ess)) / seconds, n=flat.shape[0]),
     ]
 
 
@@ -98,4 +97,4 @@ def flow_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Rec
     def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
         return algorithm.sample(key, result.state, n)
 
-    return [*judge.scores(row, draw), judge.record(row, "train_seconds", seconds)]
+    return [*judge.scores(row, draw), s.record(row, "train_seconds", seconds)]

@@ -1,11 +1,8 @@
 """The study's rows: one method on one target with one seed, in the order in which they need each other."""
 
-import numpy as np
-
-from reproduce.records import Record
 from reproduce.studies.hard.cases import EXACT, RANDOM, case
-from reproduce.studies.hard.settings import STUDY, Settings
-from reproduce.studies.row import Row
+from reproduce.studies.hard.settings import Settings
+from reproduce.studies.row import Row, counted
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -24,21 +21,8 @@ def rows(settings: Settings) -> list[Row]:
     return [row for row in found if row.method in settings.methods]
 
 
-def record_of(
-    settings: Settings,
-    row: Row,
-    metric: str,
-    values: np.ndarray | float | int,
-    *,
-    n: int | None = None,
-    floor: float | None = None,
-    spread: float | None = None,
-) -> Record:
-    """Return a record of the mean and the spread of `values`."""
-    values = np.atleast_1d(np.asarray(values, float))
-    if spread is None and values.size > 1:
-        spread = float(values.std(ddof=1))
-    return Record(
-        STUDY, settings.preset, row.method, row.target, metric, value=float(values.mean()), spread=spread,
-        n=n, repeats=values.size, seed=row.seed, floor=floor,
-    )  # fmt: skip
+def plan(settings: Settings) -> list[str]:
+    """Return lines for a reader: rows by method, and what each target is judged against."""
+    todo = rows(settings)
+    lines = [f"{len(todo)} rows on {len(settings.targets)} targets", *counted(todo)]
+    return lines + [f"{name}: held against {case(name).truth}" for name in settings.targets]

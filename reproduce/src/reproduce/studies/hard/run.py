@@ -4,18 +4,18 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from reproduce.records import Header, Record
+from reproduce.records import Record
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.reference import reference_row
 from reproduce.studies.hard.rivals import flow_row, nuts_row
 from reproduce.studies.hard.rows import rows
-from reproduce.studies.hard.settings import STUDY, Settings
+from reproduce.studies.hard.settings import Settings
 from reproduce.studies.hard.work import annealed_row, default_row, steps_row
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.store import Store
 
-WORK: dict[str, Callable[[Row, Judge, Store, Callable[[str], None]], list[Record]]] = {
+WORK: dict[str, Callable[[Row, Judge, Store, Observe], list[Record]]] = {
     "default": default_row,
     "smc": annealed_row,
     "mixture": annealed_row,
@@ -25,20 +25,8 @@ WORK: dict[str, Callable[[Row, Judge, Store, Callable[[str], None]], list[Record
 """How the rows that are judged are run."""
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study hard",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/hard.jsonl` does not hold yet, and return its path.
-
-    Arguments as in the study of the plane; `fresh` keeps the reference draws, which no fit has touched.
-    """
-    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder), STUDY)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command, settings.how("default").recipe)
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    store = Store(folder, settings.study)
     # One judge at a time: it holds references of many megabytes.
     judge_of = lru_cache(maxsize=1)(lambda name: Judge(name, settings, store))
 
@@ -49,8 +37,10 @@ def run(
             return steps_row(row, settings)
         return WORK[row.method](row, judge_of(row.target), store, observe)
 
-    work = Work(records_of, _summary, clear=store.clear)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+    return Work(records_of, _summary, clear=store.clear)
+
+
+run = Study("hard", rows, _work, lambda settings: settings.how("default").recipe).run
 
 
 def _summary(found: list[Record]) -> str:

@@ -1,15 +1,14 @@
 """How large the study is: seconds, or some hours on two cores."""
 
-import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pushforward import methods
-from pushforward.checks import check_choice, check_count, check_duration, check_positive
+from pushforward.checks import check_duration
 from pushforward.recipe.methods import Method
 from reproduce.studies.hard.cases import CASES, NAMES, RANDOM
 from reproduce.studies.settings import FEW, FitSettings
 
-STUDY = "hard"
 RIVALS = ("nuts", "flow")
 """Stopped at the seconds that the default took on the same target with the same seed."""
 
@@ -35,6 +34,11 @@ class Settings(FitSettings):
 
     **Cost of a step.** `step_dims` dimensions of a Gaussian, `step_count` steps in each.
     """
+
+    study: ClassVar = "hard"
+    choices: ClassVar = {"targets": NAMES, "methods": METHODS}
+    # A spread needs two.
+    least: ClassVar = {"pairs": 2, "floor_pairs": 2, "step_count": 2, "step_dims": 2}
 
     targets: tuple[str, ...] = (*CASES, *RANDOM)
     methods: tuple[str, ...] = METHODS
@@ -67,20 +71,6 @@ class Settings(FitSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in self.targets:
-            check_choice(name, "targets", NAMES)
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for field in dataclasses.fields(self):
-            if field.type is int:
-                check_count(getattr(self, field.name), field.name)
-        for name in ("pairs", "floor_pairs", "step_count"):
-            # A spread needs two.
-            check_count(getattr(self, name), name, at_least=2)
-        for name in ("most_rival_seconds", "flow_learning_rate"):
-            check_positive(getattr(self, name), name)
-        for dim in self.step_dims:
-            check_count(dim, "step_dims", at_least=2)
         check_duration(self.budget, "budget")
         if self.reference_chains % 2 or self.reference_n % (2 * self.reference_chains):
             raise ValueError(

@@ -1,8 +1,7 @@
 """The study's rows: the reference of a model, or one fit of it through one front end."""
 
-from reproduce.records import Record
 from reproduce.studies.models.cases import CASES, REFERENCE
-from reproduce.studies.models.settings import STUDY, Settings
+from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
 
 
@@ -19,17 +18,7 @@ def rows(settings: Settings) -> list[Row]:
     return [row for row in found if row.method in settings.methods and row.target in settings.targets]
 
 
-def record_of(
-    settings: Settings,
-    row: Row,
-    metric: str,
-    value: float | int,
-    *,
-    n: int | None = None,
-    floor: float | None = None,
-) -> Record:
-    """Return a record of one figure."""
-    return Record(
-        STUDY, settings.preset, row.method, row.target, metric, value, n=n, repeats=1, seed=row.seed,
-        floor=floor,
-    )  # fmt: skip
+def plan(settings: Settings) -> list[str]:
+    """Return the rows for a reader."""
+    words = {REFERENCE: "long NUTS"}
+    return [f"{row}: {words.get(row.method, 'fit, check, compare')}" for row in rows(settings)]

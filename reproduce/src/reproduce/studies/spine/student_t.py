@@ -38,15 +38,10 @@ def student_t_row(row: Row, settings: FitSettings, folder: Path) -> list[Record]
     fine = np.quantile(draws, FINE_LEVELS).astype(np.float32)
     Figures(folder / QUANTILES).add({f"quantiles/{row.method}/{row.target}": fine, "levels": FINE_LEVELS})
 
-    def record(metric: str, value: float, n: int | None = NUM_DRAWS) -> Record:
-        return Record(
-            "spine", settings.preset, row.method, row.target, metric, float(value), n=n, repeats=1,
-            seed=row.seed,
-        )  # fmt: skip
-
-    return of_recipe(how.recipe, [
-        record("quantile_error", relative.max()),
-        record("quantile_error_inner", relative[np.abs(LEVELS - 0.5) <= 0.45 + 1e-9].max()),
-        record("median_error", median),
-        record("train_seconds", done.seconds, n=None),
-    ])  # fmt: skip
+    errors = {
+        "quantile_error": relative.max(),
+        "quantile_error_inner": relative[np.abs(LEVELS - 0.5) <= 0.45 + 1e-9].max(),
+        "median_error": median,
+    }
+    seconds = settings.record(row, "train_seconds", done.seconds)
+    return of_recipe(how.recipe, [*settings.figures(row, errors, n=NUM_DRAWS), seconds])

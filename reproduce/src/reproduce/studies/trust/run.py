@@ -1,7 +1,7 @@
 """Check, count, record."""
 
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -10,12 +10,12 @@ import numpy as np
 
 from pushforward.trust import Census, Report, check
 from pushforward.trust.line import BAD, CAUTION, TRUST
-from reproduce.records import Header, Record
+from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.trust.cases import CASES
 from reproduce.studies.trust.defects import DEFECTS, EXACT, sampler
-from reproduce.studies.trust.settings import STUDY, Settings
+from reproduce.studies.trust.settings import Settings
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -33,19 +33,11 @@ def plan(settings: Settings) -> list[str]:
     return [f"{row}: {_replicates(row, settings)} checks" for row in rows(settings)]
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study trust",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
-    path = Path(folder) / f"{STUDY}.jsonl"
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    work = Work(lambda row: _records(row, settings), _summary)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    return Work(lambda row: _records(row, settings), _summary)
+
+
+run = Study("trust", rows, _work).run
 
 
 def _replicates(row: Row, settings: Settings) -> int:
@@ -62,8 +54,10 @@ def _records(row: Row, settings: Settings) -> list[Record]:
     keys = jax.random.split(row.key("checks"), _replicates(row, settings))
     reports = [check(each, draw, target, census=census, settings=asked) for each in keys]
 
+    record = partial(settings.record, row, n=settings.check.num_draws)
+
     def share(metric: str, values: list[bool]) -> Record:
-        return _record(row, settings, metric, float(np.mean(values)), repeats=len(values))
+        return record(metric, np.mean(values), repeats=len(values))
 
     found = [
         share("not_trusted", [report.verdict != TRUST for report in reports]),
@@ -71,11 +65,11 @@ def _records(row: Row, settings: Settings) -> list[Record]:
     ]
     for name in dict.fromkeys(line.name for report in reports for line in report.lines):
         found.append(share(f"flagged: {name}", [_flagged(report, name) for report in reports]))
-    found.append(_record(row, settings, "census_seconds", census_seconds, repeats=1))
+    found.append(record("census_seconds", census_seconds))
     # The first check compiles, as a user's does; the others tell what the arithmetic costs.
-    found.append(_record(row, settings, "first_check_seconds", reports[0].seconds, repeats=1))
+    found.append(record("first_check_seconds", reports[0].seconds))
     later = [report.seconds for report in reports[1:]] or [reports[0].seconds]
-    found.append(_record(row, settings, "check_seconds", float(np.median(later)), repeats=len(later)))
+    found.append(record("check_seconds", np.median(later), repeats=len(later)))
     return found
 
 
@@ -83,13 +77,6 @@ def _flagged(report: Report, name: str) -> bool:
     return any(
         line.name == name and level in (CAUTION, BAD)
         for line, level in zip(report.lines, report.levels, strict=True)
-    )
-
-
-def _record(row: Row, settings: Settings, metric: str, value: float, *, repeats: int) -> Record:
-    n = settings.check.num_draws
-    return Record(
-        STUDY, settings.preset, row.method, row.target, metric, value, n=n, repeats=repeats, seed=row.seed
     )
 
 

@@ -2,15 +2,14 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pushforward.checks import check_choice, check_count
 from pushforward.trust import CheckSettings
 from reproduce.studies.settings import StudySettings
 from reproduce.studies.trust.cases import CASES
 from reproduce.studies.trust.cases import EXACT as EXACT_TARGETS
 from reproduce.studies.trust.defects import DEFECTS, EXACT
 
-STUDY = "trust"
 METHODS = (EXACT, *DEFECTS)
 
 
@@ -22,6 +21,9 @@ class Settings(StudySettings):
     samplers get `blocks` of them, with a census each, so that no census is judged by its luck.
     """
 
+    study: ClassVar = "trust"
+    choices: ClassVar = {"targets": CASES, "exact_targets": CASES, "methods": METHODS}
+
     targets: tuple[str, ...] = tuple(CASES)
     exact_targets: tuple[str, ...] = EXACT_TARGETS
     methods: tuple[str, ...] = METHODS
@@ -29,15 +31,6 @@ class Settings(StudySettings):
     blocks: int = 4
     power_replicates: int = 20
     check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in (*self.targets, *self.exact_targets):
-            check_choice(name, "targets", CASES)
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for name in ("replicates", "blocks", "power_replicates"):
-            check_count(getattr(self, name), name)
 
     @property
     def settings_of_check(self) -> CheckSettings:

@@ -41,6 +41,6 @@ def chain_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     pool = from_pool(jnp.concatenate(runs))
     store.add({f"draws/{row.method}/{row.target}": np.asarray(runs[0], np.float32)})
     return [
-        judge.record(row, "ksd_imq_v", np.array(ksds), n=s.ksd_n, floor=judge.floor("ksd_imq_v", s.ksd_n)),
+        s.record(row, "ksd_imq_v", np.array(ksds), n=s.ksd_n, floor=judge.floor("ksd_imq_v", s.ksd_n)),
         *judge.scores(row, pool, pair_n=s.ksd_n * s.chain_repeats),
     ]

@@ -37,7 +37,7 @@ def annealed_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return of_recipe(recipe("default", judge.settings).recipe, [
         judge.paper_ksd(row, draw),
         *judge.scores(row, draw),
-        judge.record(row, "train_seconds", done.seconds),
+        judge.settings.record(row, "train_seconds", done.seconds),
     ])  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def thin_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return of_recipe(recipe("default", s).recipe, [
         judge.score(row, "ksd_imq_v", draw, s.thin_n, s.chain_repeats),
         *(judge.score(row, metric, draw, s.thin_n, s.pairs) for metric in metrics),
-        judge.record(row, "train_seconds", seconds),
+        s.record(row, "train_seconds", seconds),
     ])  # fmt: skip
 
 
@@ -76,17 +76,16 @@ def sobol_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return of_recipe(recipe("default", s).recipe, [
         judge.score(row, "ksd_imq_v", lambda k, n: sampler.sample(k, n, latents="sobol"), s.ksd_n, s.pairs),
         *(_rmse(row, judge, m, errors["sobol"][:, p], errors["iid"][:, p]) for m, p in parts.items()),
-        judge.record(row, "train_seconds", seconds),
+        s.record(row, "train_seconds", seconds),
     ])  # fmt: skip
 
 
 def _rmse(row: Row, judge: Judge, metric: str, sobol: np.ndarray, iid: np.ndarray) -> Record:
     """Root mean square errors against the truth; the spread is what is left without the sampler's bias."""
     s = judge.settings
-    return Record(
-        "two_d", s.preset, row.method, row.target, metric, value=float(np.sqrt(np.mean(sobol**2))),
-        spread=float(np.sqrt(np.mean(sobol.var(axis=0, ddof=1)))), n=s.sobol_n, repeats=s.sobol_repeats,
-        seed=row.seed, floor=float(np.sqrt(np.mean(iid**2))),
+    return s.record(
+        row, metric, np.sqrt(np.mean(sobol**2)), spread=float(np.sqrt(np.mean(sobol.var(axis=0, ddof=1)))),
+        n=s.sobol_n, repeats=s.sobol_repeats, floor=float(np.sqrt(np.mean(iid**2))),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
 from reproduce.studies.drawing import Draw
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.settings import PUBLISHED, STUDY, Settings
+from reproduce.studies.two_d.settings import PUBLISHED, Settings
 
 
 def _funnel_coordinates(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
@@ -41,23 +41,6 @@ class Judge:
         self._floors: dict[tuple[str, int], float] = {}
         self._key = Row("floor", name, 0).key("floor")
 
-    def record(
-        self,
-        row: Row,
-        metric: str,
-        values: np.ndarray | float | int,
-        *,
-        n: int | None = None,
-        floor: float | None = None,
-    ) -> Record:
-        """Return a record of the mean and the spread of `values`."""
-        values = np.atleast_1d(np.asarray(values, float))
-        return Record(
-            STUDY, self.settings.preset, row.method, self.name, metric, value=float(values.mean()),
-            spread=float(values.std(ddof=1)) if values.size > 1 else None, n=n,
-            repeats=values.size, seed=row.seed, floor=floor,
-        )  # fmt: skip
-
     def score(self, row: Row, metric: str, draw: Draw, n: int, repeats: int) -> Record:
         """Return a metric of `n` draws, over repeats with fresh draws and fresh references."""
         judge = self.protocol(metric)
@@ -65,7 +48,7 @@ class Judge:
         for key in jax.random.split(row.key(metric), repeats):
             key_draws, key_metric = jax.random.split(key)
             values.append(_value(judge, key_metric, draw(key_draws, n), self.target))
-        return self.record(row, metric, np.array(values), n=n, floor=self.floor(metric, n))
+        return self.settings.record(row, metric, np.array(values), n=n, floor=self.floor(metric, n))
 
     def scores(self, row: Row, draw: Draw, *, pair_n: int | None = None) -> list[Record]:
         """Return all metrics but the paper's KSD; `pair_n` where there are fewer draws than asked for."""

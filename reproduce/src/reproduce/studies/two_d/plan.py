@@ -1,7 +1,5 @@
 """What a preset would do: its rows, and the exact sizes of its networks, without training any."""
 
-from collections import Counter
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ from pushforward import methods
 from pushforward.recipe.state import State, standard
 from pushforward.recipe.train import parts_of
 from pushforward.targets import get
+from reproduce.studies.row import counted
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.rows import rows
 from reproduce.studies.two_d.settings import NEURAL, PAPERS, PLAIN, Settings
@@ -19,9 +18,7 @@ from reproduce.studies.two_d.settings import NEURAL, PAPERS, PLAIN, Settings
 def plan(settings: Settings) -> list[str]:
     """Return lines for a reader: rows, then parameters of every network."""
     todo = rows(settings)
-    counts = Counter(row.method for row in todo)
-    lines = [f"{len(todo)} rows on {len({row.target for row in todo})} targets"]
-    lines += [f"{method}: {number} rows" for method, number in counts.items()]
+    lines = [f"{len(todo)} rows on {len({row.target for row in todo})} targets", *counted(todo)]
     trained = [m for m in ("default", *PAPERS, *NEURAL, *PLAIN) if m in settings.methods]
     for method in trained:
         sampler, score = parameters(method, settings)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from reproduce.records import Header, Record
+from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.two_d.baselines import chain_row, exact_row
 from reproduce.studies.two_d.family import annealed_row, default_row, sobol_row, thin_row
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.rows import row_of, rows
-from reproduce.studies.two_d.settings import STUDY, Settings
+from reproduce.studies.two_d.settings import Settings
 from reproduce.studies.two_d.speed import speed_row
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import flow_row, one_shot_row
@@ -33,34 +33,17 @@ WORK: dict[str, Callable[[Row, Judge, Store], list[Record]]] = {
 """How a row is run; all others train one of our networks and judge it."""
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study two-d",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/two_d.jsonl` does not hold yet, and return its path.
-
-    **Arguments:**
-
-    - `settings`: of `PRESETS`, perhaps with changes.
-    - `folder`: where the records go, with draws and curves for the figures beside them.
-    - `fresh`: begin again, whatever is there.
-    - `command`: goes into the header, for whoever wants to run it again.
-    - `observe`: told one line per row.
-    """
-    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command, recipe("default", settings).recipe)
-    judge_of = cache(lambda name: Judge(name, settings))
-    work = Work(
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    store, judge_of = Store(folder), cache(lambda name: Judge(name, settings))
+    return Work(
         lambda row: WORK.get(row.method, one_shot_row)(row, judge_of(row.target), store),
         _summary,
         row_of=row_of,
         clear=store.clear,
     )
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+
+
+run = Study("two_d", rows, _work, lambda settings: recipe("default", settings).recipe).run
 
 
 def _summary(found: list[Record]) -> str:

@@ -11,7 +11,7 @@ from pushforward.base import ExactTarget
 from reproduce.studies import store
 from reproduce.studies.drawing import Draw
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.settings import STUDY
+from reproduce.studies.two_d.settings import Settings
 
 DRAWS = 2000
 GRID = 120
@@ -22,8 +22,8 @@ class Store(store.Store):
 
     def __init__(self, folder: Path):
         """Open the store of a results folder."""
-        super().__init__(folder, STUDY)
-        self.figures = store.Figures(folder / f"{STUDY}_draws.npz")
+        super().__init__(folder, Settings.study)
+        self.figures = store.Figures(folder / f"{Settings.study}_draws.npz")
         self.add = self.figures.add
 
     def clear(self) -> None:

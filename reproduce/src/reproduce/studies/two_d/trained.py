@@ -18,7 +18,7 @@ from reproduce.studies.fitting import at_its_end, fit_to_the_end
 from reproduce.studies.row import Row
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.settings import PAPERS, STUDY, Settings
+from reproduce.studies.two_d.settings import PAPERS, Settings
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.watch import watch
 
@@ -54,8 +54,7 @@ def one_shot_row(row: Row, judge: Judge, store: Store) -> list[Record]:
         judge.paper_ksd(row, sampler.sample),
         *([_best(row, judge, store.curve(_curve(row)))] if _selects(row) else []),
         *judge.scores(row, sampler.sample),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "parameters", size),
+        *judge.settings.figures(row, {"train_seconds": seconds, "parameters": size}),
     ])  # fmt: skip
 
 
@@ -72,8 +71,7 @@ def flow_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return [
         judge.paper_ksd(row, draw),
         *judge.scores(row, draw),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "parameters", size),
+        *judge.settings.figures(row, {"train_seconds": seconds, "parameters": size}),
     ]
 
 
@@ -122,8 +120,7 @@ def _best(row: Row, judge: Judge, curve: np.ndarray) -> Record:
     means = np.where(np.isfinite(curve[:, 1]), curve[:, 1], np.inf)
     best = int(np.argmin(means))
     s = judge.settings
-    return Record(
-        STUDY, s.preset, row.method, row.target, "ksd_imq_v_best", value=float(curve[best, 1]),
-        spread=float(curve[best, 2]), n=s.ksd_n, repeats=s.checkpoint_repeats, seed=row.seed,
-        floor=judge.selection_floor(),
+    return s.record(
+        row, "ksd_imq_v_best", curve[best, 1], spread=float(curve[best, 2]), n=s.ksd_n,
+        repeats=s.checkpoint_repeats, floor=judge.selection_floor(),
     )  # fmt: skip
