@@ -43,23 +43,21 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         method, curve = name.split("/")[1], arrays[name]
         left.plot(curve[:, 0], 100 * curve[:, 2], label=method, **_line(method))
         right.plot(curve[:, 1], curve[:, 3], label=method, **_line(method))
-    truth = arrays.get("reference/accuracy/covertype/0")
-    if truth is not None:
-        left.axhline(100 * float(truth), color="#4d4d4d", lw=0.8, ls=":")
-        left.set_ylim(100 * float(truth) - 14, 100 * float(truth) + 2)
-    truth = arrays.get("reference/log_predictive/covertype/0")
-    if truth is not None:
-        right.axhline(float(truth), color="#4d4d4d", lw=0.8, ls=":")
-        right.set_ylim(float(truth) - 0.17, float(truth) + 0.02)
-    for axis in (left, right):
+    for axis, metric, scale, below, above in (
+        (left, "accuracy", 100, 14, 2),
+        (right, "log_predictive", 1, 0.17, 0.02),
+    ):
+        truth = arrays.get(f"reference/{metric}/covertype/0")
+        if truth is not None:
+            level = scale * float(truth)
+            axis.axhline(level, color="#4d4d4d", lw=0.8, ls=":")
+            axis.set_ylim(level - below, level + above)
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         # Less than a decade would have every minor tick named, one over the other.
         axis.xaxis.set_minor_formatter("")
-    left.set_xlabel("iterations")
-    right.set_xlabel("seconds of training")
-    left.set_ylabel("held-out accuracy, %")
-    right.set_ylabel("log predictive, nats a row")
+    left.set(xlabel="iterations", ylabel="held-out accuracy, %")
+    right.set(xlabel="seconds of training", ylabel="log predictive, nats a row")
     legend(left, fontsize=7, ncols=2)
     return drawn(
         figure,
@@ -82,8 +80,7 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         curve = arrays[f"calibration/{method}/0"]
         filled = curve[curve[:, 2] > 0]
         axis.plot(filled[:, 0], filled[:, 1], marker=".", label=method, **_line(method))
-    axis.set_xlabel("predicted probability of +1")
-    axis.set_ylabel("share of +1 among held-out rows")
+    axis.set(xlabel="predicted probability of +1", ylabel="share of +1 among held-out rows")
     legend(axis)
     return drawn(
         figure,

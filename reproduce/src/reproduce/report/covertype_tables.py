@@ -1,17 +1,12 @@
 """Tables of the study of Covertype that need no words of the paper: noise, seconds, the reference."""
 
-from reproduce.report.cells import Cells, short
+from reproduce.report.cells import Cells, in_order, short
 from reproduce.report.table import Table
 
 ORDER = (
     *("nuts", "laplace", "ours", "kl", "fisher", "steingan", "steingan-frame", "svgd", "svgd-frame"),
     *("sgld", "sgld-scaled", "sgld-frame", "dsvi", "dsvi-frame", "ours-plain-large", "ours-plain"),
 )
-
-
-def in_order(methods: list[str]) -> list[str]:
-    """Return methods as the tables list them, unknown ones last."""
-    return sorted(methods, key=lambda m: ORDER.index(m) if m in ORDER else len(ORDER))
 
 
 def titled(words: str, target: str) -> str:
@@ -22,9 +17,8 @@ def titled(words: str, target: str) -> str:
 def noise(cells: Cells, target: str) -> Table:
     """Return how noisy scores of minibatches are, plain and expanded."""
     rows = []
-    for metric in sorted(
-        (m for m in cells.metrics() if m.startswith("score_noise_")), key=lambda m: int(m.rsplit("_", 1)[1])
-    ):
+    metrics = [m for m in cells.metrics() if m.startswith("score_noise_")]
+    for metric in sorted(metrics, key=lambda m: int(m.rsplit("_", 1)[1])):
         cell = cells.get(metric, "noise", target)
         if cell is not None:
             _, _, kind, size = metric.split("_")
@@ -43,23 +37,19 @@ def noise(cells: Cells, target: str) -> Table:
 
 def speed(cells: Cells, target: str) -> Table:
     """Return what training and draws cost, and when training has paid for itself."""
-    rows = []
-    for method in in_order(cells.methods("train_seconds")):
-        names = ("train_seconds", "train_cpu_seconds", "seconds_per_100_draws")
-        names += ("speed_ratio", "speed_ratio_many", "break_even")
-        found = [cells.get(name, method, target) for name in names]
-        rows.append((method, *(short(cell.value if cell else None) for cell in found)))
+    columns = {
+        "train_seconds": "training",
+        "train_cpu_seconds": "training, processor",
+        "seconds_per_100_draws": "100 draws, processor",
+        "speed_ratio": "times NUTS, 100 at once",
+        "speed_ratio_many": "times NUTS, many at once",
+        "break_even": "break-even, draws",
+    }
+    methods = in_order(cells.methods("train_seconds"), ORDER)
+    rows = [(method, *(short(cells.value(name, method, target)) for name in columns)) for method in methods]
     return Table(
         titled("Seconds", target),
-        (
-            "method",
-            "training",
-            "training, processor",
-            "100 draws, processor",
-            "times NUTS, 100 at once",
-            "times NUTS, many at once",
-            "break-even, draws",
-        ),
+        ("method", *columns.values()),
         tuple(rows),
         "The first column is by the clock on the wall, of a machine that may have had other work; all others "
         "are seconds of the processor. NUTS: seconds of 100 effective draws (median bulk ESS over the "

@@ -6,7 +6,7 @@ from reproduce.report.bars import Check
 from reproduce.report.cells import Cells, short, times
 from reproduce.report.ebm_figures import film_figure, grid_figure, speed_figure
 from reproduce.report.results import Study
-from reproduce.report.section import Section
+from reproduce.report.section import Section, told
 from reproduce.report.table import Table
 
 TARGET, TIME = "images", "seconds_per_image"
@@ -58,18 +58,12 @@ def ebm(study: Study) -> Section:
     cells = Cells(study.records)
     tables = (_bars(cells), _quality(cells), _speed(cells), _classes(cells), _nets(cells))
     figures = (grid_figure(study.arrays), film_figure(study.arrays), speed_figure(cells, TARGET))
-    return Section(
-        study.name,
-        "Sampling from an energy-based model of digits",
-        INTRO,
-        tuple(table for table in tables if table.rows),
-        tuple(figure for figure in figures if figure is not None),
-    )
+    return told(study, "Sampling from an energy-based model of digits", INTRO, tables, figures)
 
 
 def _value(cells: Cells, metric: str, method: str) -> float:
-    cell = cells.get(metric, method, TARGET)
-    return math.nan if cell is None else cell.value
+    value = cells.value(metric, method, TARGET)
+    return math.nan if value is None else value
 
 
 def _compared(cells: Cells, metric: str, method: str) -> float:
