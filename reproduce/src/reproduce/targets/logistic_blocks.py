@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import expit
 
-from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical
+from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical, by_one_pass
 from reproduce.targets.logistic_mode import Peak
-from reproduce.targets.logistic_sums import by_one_pass
 
 BLOCK, CHUNK = 128, 32_768
 """Rows that share their indicators, and rows that are worked through at a time."""
@@ -85,23 +84,17 @@ def _grouped(codes: Float[np.ndarray, "rows shared"]) -> tuple[np.ndarray, np.nd
     """Return an order of the rows in which equal codes stand together, and where each kind begins."""
     if codes.shape[1] == 0:
         return np.arange(len(codes)), np.zeros(1, int)
-    kinds = np.unique(_as_bits(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    # A few bytes a row that are equal where the codes are: signs and zeros, packed.
+    bits = np.concatenate([np.packbits(codes > 0, axis=1), np.packbits(codes < 0, axis=1)], axis=1)
+    kinds = np.unique(bits, axis=0, return_inverse=True)[1].reshape(-1)
     order = np.argsort(kinds, kind="stable")
     return order, np.flatnonzero(np.diff(kinds[order], prepend=-1))
 
 
-def _as_bits(codes: Float[np.ndarray, "rows shared"]) -> np.ndarray:
-    """Return a few bytes a row that are equal where the codes are: signs and zeros, packed."""
-    return np.concatenate([np.packbits(codes > 0, axis=1), np.packbits(codes < 0, axis=1)], axis=1)
-
-
 def _fill(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return row numbers with every kind of row filled up to whole blocks by `-1`."""
-    pieces = []
-    for group in np.split(order, starts[1:]):
-        short = -len(group) % BLOCK
-        pieces.append(np.concatenate([group, np.full(short, -1)]))
-    return np.concatenate(pieces)
+    groups = np.split(order, starts[1:])
+    return np.concatenate([np.pad(g, (0, -len(g) % BLOCK), constant_values=-1) for g in groups])
 
 
 def _in_chunks(rows: np.ndarray, size: int) -> np.ndarray:

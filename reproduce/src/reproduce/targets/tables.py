@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from pushforward.checks import check_positive
 from reproduce.targets.fields import Known
-from reproduce.targets.logistic import BayesianLogisticRegression
+from reproduce.targets.logistic import BayesianLogisticRegression, log_likelihood
 from reproduce.targets.logistic_data import laid_out
-from reproduce.targets.logistic_sums import log_likelihood
 
 FAINTEST = 0.1
 """Grey levels of spread (of 16) below which a pixel of the digits is left out."""

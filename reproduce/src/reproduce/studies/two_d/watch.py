@@ -55,6 +55,10 @@ def watch(name: str, seed: int, how: Method, settings: Settings, *, look: bool =
     # As many rows as checkpoints.
     only = how.replace(stages=(methods.TRAIN,), clock={"rows": settings.checkpoints})
     done = fit_to_the_end(key, target, method=only, start=start, callback=watcher)
+    if not lines:
+        # Where there is nothing to learn the training has no rows: one look, at its end.
+        seen = _look(key_look, done.sampler, target, settings) if look else UNSEEN
+        lines.append((seconds + done.seconds, *seen))
     curve = np.array(lines)
     return Watched(done.sampler, float(curve[-1, 0]), curve)
 
