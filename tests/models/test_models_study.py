@@ -21,7 +21,7 @@ from reproduce.studies import models
 from reproduce.studies.models.cases import CASES
 from reproduce.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
 from reproduce.studies.models.reference import COST, DIVERGENT, Truth, chains_name, truth_of
-from reproduce.studies.models.rows import rows
+from reproduce.studies.models.run import rows
 from reproduce.studies.row import Row, finished
 from reproduce.studies.store import Store
 

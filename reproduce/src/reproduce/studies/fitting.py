@@ -1,19 +1,21 @@
 """Training inside of a study: an interrupt ends the study, where alone it hands back what there is so far."""
 
+import time
 import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
-from jaxtyping import Array, Key
+from jaxtyping import Array, Key, PyTree
 
 import pushforward as pf
 from pushforward import Fit, Outcome
-from pushforward.base import Target
+from pushforward.base import Algorithm, Target
 from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler
-from pushforward.training import LoopResult
+from pushforward.training import LoopResult, run
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 
@@ -73,3 +75,27 @@ def told_of_itself(about: dict[str, Any]) -> dict[str, float]:
     found = {f"seconds: {phase['phase']}": phase["seconds"] for phase in about.get("phases", [])}
     efficiency = about.get("metrics", {}).get("efficiency")
     return found if efficiency is None else found | {"efficiency": efficiency}
+
+
+def train_flow(row: Row, target: Target, settings: Any, **limits: Any) -> tuple[Algorithm, Any, float]:
+    """Return a coupling flow of the settings' sizes, its trained state and the seconds that took.
+
+    `limits` are what the loop takes: steps and a deadline.
+    """
+    from reproduce.rivals import flow
+
+    algorithm = flow.algorithm(
+        target,
+        batch_size=settings.flow_batch_size,
+        learning_rate=settings.flow_learning_rate,
+        width=settings.flow_width,
+    )
+    key_init, key_run = jax.random.split(row.key("train"))
+    started = time.monotonic()
+    result = at_its_end(run(key_run, algorithm, algorithm.init(key_init), **limits))
+    return algorithm, result.state, time.monotonic() - started
+
+
+def size_of(tree: PyTree) -> int:
+    """Return how many numbers that can be trained a tree of arrays holds."""
+    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))

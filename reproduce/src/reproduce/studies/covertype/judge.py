@@ -12,8 +12,7 @@ from reproduce.records import Record
 from reproduce.studies.covertype.case import Case
 from reproduce.studies.covertype.settings import Settings
 from reproduce.studies.covertype.store import Store
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
+from reproduce.studies.row import Draw, Row
 from reproduce.timing import take_turns
 
 MEAN_BAR, SD_BAR = 0.1, 0.1

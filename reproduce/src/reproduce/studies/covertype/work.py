@@ -19,9 +19,8 @@ from reproduce.studies.covertype.recipes import method_of
 from reproduce.studies.covertype.settings import SLOW
 from reproduce.studies.covertype.store import Store
 from reproduce.studies.covertype.watch import Watch
-from reproduce.studies.drawing import Draw
-from reproduce.studies.fitting import at_its_end
-from reproduce.studies.row import Row
+from reproduce.studies.fitting import at_its_end, size_of
+from reproduce.studies.row import Draw, Row
 
 PLAIN_LARGE = 20
 """Times as many rows a step in the row that tries to outspend the noise."""
@@ -54,9 +53,8 @@ def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
     ))  # fmt: skip
     cpu_seconds, seconds = watch.cpu(), done.seconds - watch.looked
     watch.keep(store, done.history)
-    size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))
     figures = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds, "iterations": settings.num_steps}
-    figures |= {"parameters": size, **done.sampler.about["metrics"]}
+    figures |= {"parameters": size_of(done.sampler.network), **done.sampler.about["metrics"]}
     return [
         *judge.fresh_draws(row, done.sampler.sample),
         *judge.speed_records(row, done.sampler.sample, cpu_seconds),

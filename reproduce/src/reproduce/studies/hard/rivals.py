@@ -8,14 +8,12 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.training import run
 from reproduce import records
 from reproduce.records import Record
-from reproduce.studies.drawing import from_pool
-from reproduce.studies.fitting import at_its_end
+from reproduce.studies.fitting import train_flow
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.settings import Settings
-from reproduce.studies.row import Row
+from reproduce.studies.row import Row, from_pool
 from reproduce.studies.running import Observe
 from reproduce.studies.store import Store
 
@@ -79,22 +77,12 @@ def _sweeps(step: Callable, key: Key[Array, ""], state, num_sweeps: int):
 
 def flow_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
     """Train a coupling flow by reverse KL until the default's seconds are over."""
-    from reproduce.rivals import flow
-
     s, allowed = judge.settings, _seconds_for(row, judge.settings, store)
-    algorithm = flow.algorithm(
-        judge.target,
-        batch_size=s.flow_batch_size,
-        learning_rate=s.flow_learning_rate,
-        width=s.flow_width,
-    )
-    key_init, key_run = jax.random.split(row.key("train"))
-    started = time.monotonic()
-    state, stop = algorithm.init(key_init), started + allowed
-    result = at_its_end(run(key_run, algorithm, state, num_steps=10**7, log_every=1000, deadline=stop))
-    seconds = time.monotonic() - started
+    stop = time.monotonic() + allowed
+    limits = {"num_steps": 10**7, "log_every": 1000, "deadline": stop}
+    algorithm, state, seconds = train_flow(row, judge.target, s, **limits)
 
     def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
-        return algorithm.sample(key, result.state, n)
+        return algorithm.sample(key, state, n)
 
     return [*judge.scores(row, draw), s.record(row, "train_seconds", seconds)]

@@ -15,12 +15,11 @@ from pushforward.sampler import Sampler
 from pushforward.training import alternating, run_chunk
 from reproduce.noise import add_noise, evidence
 from reproduce.records import Record, of_recipe
-from reproduce.studies.drawing import from_pool
 from reproduce.studies.fitting import annealed, fit_to_the_end, kept_or_fitted, told_of_itself
 from reproduce.studies.hard.cases import case
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.settings import Settings
-from reproduce.studies.row import Row
+from reproduce.studies.row import Row, from_pool
 from reproduce.studies.running import Observe
 from reproduce.studies.store import Store
 from reproduce.timing import interleaved

@@ -7,8 +7,7 @@ import numpy as np
 from pushforward.base import Algorithm
 from pushforward.metrics import ksd_imq_v
 from reproduce.records import Record
-from reproduce.studies.drawing import from_pool
-from reproduce.studies.row import Row
+from reproduce.studies.row import Row, from_pool
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import chain_draws

@@ -6,8 +6,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.draws import thin
 from reproduce.records import Record, of_recipe
-from reproduce.studies.drawing import from_pool
-from reproduce.studies.row import Row
+from reproduce.studies.row import Row, from_pool
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.store import Store

@@ -12,8 +12,7 @@ from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.targets import get
 from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.settings import PUBLISHED, Settings
 
 

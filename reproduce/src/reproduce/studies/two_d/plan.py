@@ -1,17 +1,16 @@
 """What a preset would do: its rows, and the exact sizes of its networks, without training any."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
 
 from pushforward import methods
 from pushforward.recipe.state import State, standard
 from pushforward.recipe.train import parts_of
 from pushforward.targets import get
+from reproduce.studies.fitting import size_of
 from reproduce.studies.row import counted
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.rows import rows
+from reproduce.studies.two_d.run import rows
 from reproduce.studies.two_d.settings import NEURAL, PAPERS, PLAIN, Settings
 
 
@@ -40,8 +39,3 @@ def parameters(method: str, settings: Settings) -> tuple[int, int]:
     parts = parts_of(jax.random.key(0), found, filled.training)
     # A score that corrects a mixture holds the mixture too; what is trained is its net.
     return size_of(parts.network), size_of(getattr(parts.score_net, "net", parts.score_net))
-
-
-def size_of(tree: PyTree) -> int:
-    """Return how many numbers a tree of arrays holds."""
-    return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))

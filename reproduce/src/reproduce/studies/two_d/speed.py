@@ -17,7 +17,7 @@ from reproduce.studies.two_d.baselines import algorithm_of
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.settings import CHAINS
 from reproduce.studies.two_d.store import Store
-from reproduce.studies.two_d.trained import chain_draws, sampler_of, train_flow
+from reproduce.studies.two_d.trained import chain_draws, flow_of, sampler_of
 from reproduce.timing import take_turns
 
 Call = Callable[[Key[Array, ""]], Array]
@@ -63,7 +63,7 @@ def _calls(row: Row, judge: Judge, samplers: dict[str, Sampler]) -> dict[str, Ca
         draw = chain_draws(algorithm_of(method, judge, s.speed_n), s.chain_steps)
         calls[method] = eqx.Partial(draw, n=s.speed_n)
     # How long the flow was trained changes its weights, not its arithmetic.
-    algorithm, state, _ = train_flow(row, s.replace(max_steps=2), judge)
+    algorithm, state, _ = flow_of(row, judge, most=2)
     calls["flow"] = lambda key: algorithm.sample(key, state, s.speed_n)
     calls |= {name: _sampling(sampler, s.speed_n) for name, sampler in samplers.items()}
     pool = _sampling(samplers["default"], s.pool_n)

@@ -9,8 +9,7 @@ import numpy as np
 
 from pushforward.base import ExactTarget
 from reproduce.studies import store
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.settings import Settings
 
 DRAWS = 2000
