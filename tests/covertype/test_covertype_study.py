@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from pushforward.cli import app
 from pushforward.frame import InFrame
 from reproduce.data import stand_in
-from reproduce.minibatched import minibatched
 from reproduce.records import read
 from reproduce.rivals import laplace
+from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype import PRESETS, plan, run
 from reproduce.studies.covertype.case import check_memory
 from reproduce.studies.covertype.recipes import method_of, paper_recipe

@@ -32,8 +32,8 @@ from pushforward.run.identity import identity_of
 from pushforward.run.progress import progress_bar
 from pushforward.training import Parts, Position, Row, alternating, averaged, run
 from pushforward.training.loop import nothing
-from reproduce.minibatched import minibatched
 from reproduce.rivals import laplace
+from reproduce.rivals.minibatched import minibatched
 from reproduce.targets import BayesianLogisticRegression, expand
 
 WEIGHED = 1024

@@ -36,11 +36,10 @@ def algorithm(
         mean <- mean + rho g,     scale <- scale + 0.1 rho (g z + 1 / scale)        (facts 6.3)
 
     with `rho = learning_rate * stage_decay^(t // stage)`. Doubly stochastic with minibatches of the target
-    (`training.minibatched`). The paper's 1e-7 belongs to a score that is summed over all rows.
+    (`minibatched`). The paper's 1e-7 belongs to a score that is summed over all rows.
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `learning_rate`, `stage`, `stage_decay`: of the schedule; the paper states the first two.
     - `initial_scale`: of every coordinate; means start at zero.
     - `num_draws`: draws of `theta` that a step is averaged over.

@@ -33,12 +33,11 @@ def algorithm(
 
         x <- x + eps_t s(x) + sqrt(2 eps_t) xi,   eps_t = step_size / (t + 1)^decay        (facts 3.2, 6.3)
 
-    Give it minibatches with `training.minibatched`: the score is then of `n / size` times the batch. Noise
+    Give it minibatches with `minibatched`: the score is then of `n / size` times the batch. Noise
     of the minibatch adds to that of the dynamics, and the chain is wider than the posterior by it.
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `step_size`, `decay`: the paper has 0.1 and 0.55.
     - `num_kept`: draws are the last iterates; the paper keeps 100.
     - `keep_every`: of so many iterates one is kept. Neighbours are nearly the same point.

@@ -46,7 +46,6 @@ def algorithm(
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `num_particles`: each is one draw, though not an independent one.
     - `step_size`: `eps`.
     - `initial_scale`: particles start at `N(0, initial_scale^2 I)`.

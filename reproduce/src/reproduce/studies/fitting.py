@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key, PyTree
 
 import pushforward as pf
 from pushforward import Fit, Outcome
-from pushforward.base import Algorithm, Target
+from pushforward.base import Algorithm, ExactTarget, Target
+from pushforward.draws.labelled import import_arviz
+from pushforward.metrics import Protocol
 from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler
 from pushforward.training import LoopResult, run
-from reproduce.studies.row import Row
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.store import Store
 
 Ended = TypeVar("Ended", Fit, LoopResult)
@@ -99,3 +103,29 @@ def train_flow(row: Row, target: Target, settings: Any, **limits: Any) -> tuple[
 def size_of(tree: PyTree) -> int:
     """Return how many numbers that can be trained a tree of arrays holds."""
     return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))
+
+
+def diagnosed(chains: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return effective draws and R-hat of each coordinate (of `most`) of chains `(sweeps, chains, dim)`."""
+    arviz = import_arviz()
+    # ArviZ counts chains first.
+    by_chain = np.swapaxes(chains, 0, 1).astype(np.float64)
+    columns = [by_chain[:, :, i] for i in range(by_chain.shape[2])][:most]
+    ess = [float(arviz.ess(each, method="bulk")) for each in columns]
+    return np.array(ess), np.array([float(arviz.rhat(each)) for each in columns])
+
+
+def repeated(
+    key: Key[Array, ""], protocol: Protocol, draw: Draw, truth: ExactTarget, n: int, repeats: int
+) -> np.ndarray:
+    """Return a metric of `n` draws, over repeats with fresh draws and fresh references.
+
+    A method that throws points to infinity has no figures: a result, and not a crash of the study.
+    """
+    values = []
+    for each in jax.random.split(key, repeats):
+        key_draws, key_metric = jax.random.split(each)
+        draws = draw(key_draws, n)
+        finite = bool(jnp.all(jnp.isfinite(draws)))
+        values.append(float(protocol(key_metric, draws, truth)) if finite else np.nan)
+    return np.array(values)

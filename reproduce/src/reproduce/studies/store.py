@@ -1,8 +1,9 @@
 """What a study keeps beside its records: fitted samplers and reference draws, in a hidden folder."""
 
 import json
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +33,22 @@ class Figures:
     def array(self, name: str) -> np.ndarray | None:
         """Return one of the arrays, if it is there."""
         return self.arrays().get(name)
+
+
+class Beside(Figures):
+    """What a study leaves beside its records: arrays for figures, and a hidden folder."""
+
+    study: ClassVar[str]
+
+    def __init__(self, folder: Path):
+        """Open both in a folder of results."""
+        super().__init__(folder / f"{self.study}_draws.npz")
+        self.pieces = folder / f".{self.study}_samplers"
+
+    def clear(self) -> None:
+        """Forget everything: a new file of records begins."""
+        self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.pieces, ignore_errors=True)
 
 
 class Store:

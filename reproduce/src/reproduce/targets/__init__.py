@@ -9,8 +9,6 @@ from reproduce.targets.heavy_tails import student_t as student_t
 from reproduce.targets.heavy_tails import student_t_mixture as student_t_mixture
 from reproduce.targets.image_energy import ImageEnergy as ImageEnergy
 from reproduce.targets.logistic import BayesianLogisticRegression as BayesianLogisticRegression
-from reproduce.targets.logistic_blocks import BlockedLogistic as BlockedLogistic
-from reproduce.targets.logistic_blocks import in_blocks as in_blocks
 from reproduce.targets.logistic_expansion import ExpandedLogistic as ExpandedLogistic
 from reproduce.targets.logistic_expansion import expand as expand
 from reproduce.targets.particles import DoubleWellParticles as DoubleWellParticles

@@ -8,8 +8,9 @@ from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from reproduce.data import Covertype, Split, covertype, split, stand_in
 from reproduce.rivals import laplace
+from reproduce.studies.covertype.blocks import BlockedLogistic, in_blocks
 from reproduce.studies.covertype.settings import Settings
-from reproduce.targets import BayesianLogisticRegression, BlockedLogistic, ExpandedLogistic, expand, in_blocks
+from reproduce.targets import BayesianLogisticRegression, ExpandedLogistic, expand
 from reproduce.targets.logistic_mode import Peak
 
 COPIES = 8

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pushforward.draws.labelled import import_arviz
 from reproduce.records import Record
 from reproduce.studies.covertype.case import Case
 from reproduce.studies.covertype.judge import Judge
 from reproduce.studies.covertype.store import Store
+from reproduce.studies.fitting import diagnosed
 from reproduce.studies.row import Row
 
 
@@ -76,14 +76,11 @@ def _restore(like, kept: dict[str, np.ndarray]):
 
 
 def _records(row: Row, case: Case, judge: Judge, store: Store, kept: dict[str, np.ndarray]) -> list[Record]:
-    arviz, s = import_arviz(), judge.settings
+    s = judge.settings
     tuned = slice(s.nuts_warmup, s.nuts_warmup + s.nuts_draws)
     u = kept["draws"][tuned]
     x = np.asarray(jax.vmap(jax.vmap(case.frame))(jax.device_put(u)))
-    # ArviZ counts chains first.
-    chains = np.swapaxes(x, 0, 1).astype(np.float64)
-    ess = np.array([float(arviz.ess(chains[:, :, j], method="bulk")) for j in range(chains.shape[2])])
-    rhat = np.array([float(arviz.rhat(chains[:, :, j])) for j in range(chains.shape[2])])
+    ess, rhat = diagnosed(x)
     seconds = kept["seconds"][1] * len(u) / max(len(kept["draws"]) - s.nuts_warmup, 1)
     each = seconds / float(np.median(ess))
     store.add({

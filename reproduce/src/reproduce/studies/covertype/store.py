@@ -3,28 +3,19 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pushforward.run.checkpoint import Checkpoint
 from reproduce.studies.row import Row
-from reproduce.studies.store import Figures
+from reproduce.studies.store import Beside, Figures
 
 
-class Store(Figures):
-    """A folder of results: `covertype_draws.npz` for the report and for rows that need the reference."""
+class Store(Beside):
+    """Figures for the report and for rows that need the reference; half-done rows."""
 
-    def __init__(self, folder: Path):
-        """Open the store of a results folder."""
-        super().__init__(folder / "covertype_draws.npz")
-        self.pieces = folder / ".covertype_samplers"
-
-    def clear(self) -> None:
-        """Forget everything: a new file of records begins."""
-        self.path.unlink(missing_ok=True)
-        shutil.rmtree(self.pieces, ignore_errors=True)
+    study = "covertype"
 
     def keep_piece(self, row: Row, arrays: dict[str, np.ndarray]) -> None:
         """Keep a half-done row, so that an interruption costs a piece of it and not the whole."""

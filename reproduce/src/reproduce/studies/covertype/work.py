@@ -9,10 +9,10 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.training import Outcome, run
 from pushforward.training.loop import Position, nothing
-from reproduce.minibatched import minibatched
 from reproduce.posterior import RECIPE, DataPlan, fit_posterior
 from reproduce.records import Record
 from reproduce.rivals import laplace
+from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype.case import Case
 from reproduce.studies.covertype.judge import Judge
 from reproduce.studies.covertype.recipes import method_of

@@ -88,15 +88,6 @@ def keep(path: Path, state: Any, about: dict[str, Any]) -> None:
     write_atomically(path, pack(eqx.filter(state, eqx.is_array), about))
 
 
-def recall(path: Path, template: Any, stage: str) -> Any:
-    """Return a kept state in the structure of `template`, or say what is missing."""
-    if not path.exists():
-        raise ValueError(f"the stage {stage!r} has not been run: {path.name} is not there. Run it first.")
-    arrays, rest = eqx.partition(template, eqx.is_array_like)
-    arrays = eqx.filter(arrays, eqx.is_array)
-    return eqx.combine(_restore(path, arrays, stage)[0], template, rest)
-
-
 def _restore(path: Path, arrays: Any, stage: str) -> tuple[Any, dict[str, Any]]:
     try:
         found, about = unpack(path, arrays)

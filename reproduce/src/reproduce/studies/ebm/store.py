@@ -1,12 +1,10 @@
 """What the study leaves beside its records: images for figures, checkpoints of stages."""
 
 import json
-import shutil
-from pathlib import Path
 
 from pushforward.files import BadFileError, write_atomically
 from reproduce.studies.ebm.settings import Settings
-from reproduce.studies.store import Figures
+from reproduce.studies.store import Beside
 
 ARCHITECTURE = (
     "preset", "seed", "max_steps", "made_images", "energy_steps", "teacher_images", "sigma_min", "sigma_max",
@@ -17,18 +15,10 @@ ARCHITECTURE = (
 """What must be the same for a folder's checkpoints to be of use."""
 
 
-class Store(Figures):
-    """A folder of results: `ebm_draws.npz` for the report, and a hidden folder of checkpoints."""
+class Store(Beside):
+    """Figures for the report, and checkpoints of the stages."""
 
-    def __init__(self, folder: Path):
-        """Open the store of a results folder."""
-        super().__init__(folder / f"{Settings.study}_draws.npz")
-        self.pieces = folder / f".{Settings.study}_samplers"
-
-    def clear(self) -> None:
-        """Forget everything: a new run begins."""
-        self.path.unlink(missing_ok=True)
-        shutil.rmtree(self.pieces, ignore_errors=True)
+    study = "ebm"
 
     def claim(self, settings: Settings) -> None:
         """Say whose checkpoints these are; those of other networks are refused."""

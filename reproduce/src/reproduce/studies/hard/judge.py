@@ -1,12 +1,9 @@
 """One target's judge: metrics of draws, each beside what exact or trusted draws score in the same way."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from pushforward.base import ExactTarget, Target
 from pushforward.metrics import Protocol, floor
 from reproduce.records import Record
+from reproduce.studies.fitting import repeated
 from reproduce.studies.hard.cases import EXACT, case
 from reproduce.studies.hard.figures import Pool, asked, distance, units_of
 from reproduce.studies.hard.reference import reference_draws
@@ -50,19 +47,13 @@ class Judge:
         return found + [self._score(row, m, p, draw, many, 1) for m, p in self._asked.items()]
 
     def _score(self, row: Row, metric: str, protocol: Protocol, draw: Draw, n: int, repeats: int) -> Record:
-        sampled, values = metric in self._sampled, []
+        sampled = metric in self._sampled
         truth = self._halves[1] if sampled else self.truth
         if sampled and isinstance(truth, Pool):
             n = min(n, len(truth.pool))
-        for key in jax.random.split(row.key(metric), repeats):
-            key_draws, key_metric = jax.random.split(key)
-            draws = draw(key_draws, n)
-            # A method that throws points to infinity has no figures: a result, and not a crash of the study.
-            finite = bool(jnp.all(jnp.isfinite(draws)))
-            values.append(float(protocol(key_metric, draws, truth)) if finite else float("nan"))
-        return self.settings.record(
-            row, metric, np.array(values), n=n, floor=self._floor(metric, protocol, n, repeats)
-        )
+        values = repeated(row.key(metric), protocol, draw, truth, n, repeats)
+        floor = self._floor(metric, protocol, n, repeats)
+        return self.settings.record(row, metric, values, n=n, floor=floor)
 
     def _floor(self, metric: str, protocol: Protocol, n: int, repeats: int) -> float:
         if isinstance(self.truth, Pool):

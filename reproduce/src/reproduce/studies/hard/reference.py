@@ -9,6 +9,7 @@ import numpy as np
 
 from pushforward.base import Target
 from reproduce.records import Record
+from reproduce.studies.fitting import diagnosed
 from reproduce.studies.hard.cases import NUTS, Case, case
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row
@@ -95,8 +96,6 @@ def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:
 
 def _diagnosed(chains: np.ndarray, target: Target) -> dict[str, np.ndarray]:
     """Return the worst split R-hat and the fewest effective draws, of what symmetries leave alone."""
-    import arviz
-
     if hasattr(target, "energy"):
         # Coordinates of exchangeable particles say nothing: the energy and the largest distance do.
         flat = chains.reshape(-1, target.dim)
@@ -104,7 +103,5 @@ def _diagnosed(chains: np.ndarray, target: Target) -> dict[str, np.ndarray]:
         shown = np.stack([energy, np.abs(flat).max(axis=1)], axis=-1).reshape(*chains.shape[:2], 2)
     else:
         shown = chains
-    by_chain = np.swapaxes(shown, 0, 1).astype(np.float64)
-    rhat = [float(arviz.rhat(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
-    ess = [float(arviz.ess(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
+    ess, rhat = diagnosed(shown)
     return {"rhat": np.array(np.nanmax(rhat)), "ess": np.array(np.nanmin(ess))}

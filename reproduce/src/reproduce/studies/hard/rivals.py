@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from reproduce import records
 from reproduce.records import Record
-from reproduce.studies.fitting import train_flow
+from reproduce.studies.fitting import diagnosed, train_flow
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.settings import Settings
 from reproduce.studies.row import Row, from_pool
@@ -36,8 +36,6 @@ def _seconds_for(row: Row, settings: Settings, store: Store) -> float:
 
 def nuts_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
     """Run NUTS, warm-up and compilation included, until the default's seconds are over."""
-    import arviz
-
     from pushforward.mcmc import nuts
 
     s, allowed = judge.settings, _seconds_for(row, judge.settings, store)
@@ -55,14 +53,12 @@ def nuts_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Rec
     seconds = time.monotonic() - started
     chains = np.concatenate(pieces)
     flat = jax.device_put(chains.reshape(-1, judge.target.dim))
-    by_chain = np.swapaxes(chains, 0, 1).astype(np.float64)
-    shown = range(min(by_chain.shape[2], 50))
-    ess = [float(arviz.ess(by_chain[:, :, i])) for i in shown] if len(chains) >= 8 else [np.nan]
+    ess = float(diagnosed(chains, 50)[0].min()) if len(chains) >= 8 else np.nan
     return [
         *judge.scores(row, from_pool(flat), flat.shape[0]),
         s.record(row, "train_seconds", seconds),
-        s.record(row, "ess", float(np.min(ess)), n=flat.shape[0]),
-        s.record(row, "draws_per_second", float(np.min(ess)) / seconds, n=flat.shape[0]),
+        s.record(row, "ess", ess, n=flat.shape[0]),
+        s.record(row, "draws_per_second", ess / seconds, n=flat.shape[0]),
     ]
 
 

@@ -1,10 +1,8 @@
 """One target's judge: metrics of draws, each beside what exact draws score under the same protocol."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.base import ExactTarget
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
@@ -12,6 +10,7 @@ from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.targets import get
 from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
+from reproduce.studies.fitting import repeated
 from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.settings import PUBLISHED, Settings
 
@@ -42,12 +41,8 @@ class Judge:
 
     def score(self, row: Row, metric: str, draw: Draw, n: int, repeats: int) -> Record:
         """Return a metric of `n` draws, over repeats with fresh draws and fresh references."""
-        judge = self.protocol(metric)
-        values = []
-        for key in jax.random.split(row.key(metric), repeats):
-            key_draws, key_metric = jax.random.split(key)
-            values.append(_value(judge, key_metric, draw(key_draws, n), self.target))
-        return self.settings.record(row, metric, np.array(values), n=n, floor=self.floor(metric, n))
+        values = repeated(row.key(metric), self.protocol(metric), draw, self.target, n, repeats)
+        return self.settings.record(row, metric, values, n=n, floor=self.floor(metric, n))
 
     def scores(self, row: Row, draw: Draw, *, pair_n: int | None = None) -> list[Record]:
         """Return all metrics but the paper's KSD; `pair_n` where there are fewer draws than asked for."""
@@ -91,10 +86,3 @@ class Judge:
             )
             self._floors[place] = found.mean
         return self._floors[place]
-
-
-def _value(judge: Protocol, key: Key[Array, ""], draws: Float[Array, "n dim"], target: ExactTarget) -> float:
-    # A method that throws points to infinity has no distance: that is a result, not a crash of the study.
-    if not bool(jnp.all(jnp.isfinite(draws))):
-        return float("nan")
-    return float(judge(key, draws, target))
