@@ -12,7 +12,7 @@ from reproduce.report.write import write_report
 from reproduce.studies.ebm import PRESETS, plan, run
 from reproduce.studies.ebm.judge import Judge
 from reproduce.studies.ebm.keeping import train
-from reproduce.studies.ebm.made import made_images
+from reproduce.studies.ebm.plan import made_images
 from reproduce.studies.ebm.store import Store
 from reproduce.studies.ebm.work import Work, recorded_rows
 

@@ -12,9 +12,8 @@ from reproduce.studies import hard
 from reproduce.studies.hard.cases import CASES, NAMES, case
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.reference import long_nuts, reference_draws, reference_name, reference_row
-from reproduce.studies.hard.rivals import nuts_row
 from reproduce.studies.hard.run import rows
-from reproduce.studies.hard.work import default_row
+from reproduce.studies.hard.work import default_row, nuts_row
 from reproduce.studies.row import Row, finished
 from reproduce.studies.store import Store
 

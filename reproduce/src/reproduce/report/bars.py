@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reproduce.report import paper
 from reproduce.report.cells import Cell, Cells, short
-from reproduce.report.table import Table
+from reproduce.report.section import Table
 
 SIX = paper.TARGETS
 TITLE = "Bars, met and missed"

@@ -5,12 +5,10 @@ import statistics
 
 from reproduce.records import Record
 from reproduce.report.cells import Cells, in_order, short
-from reproduce.report.covertype_bars import bars_table
 from reproduce.report.covertype_figures import calibration_figure, curve_figure, moments_figure
-from reproduce.report.covertype_tables import ORDER, noise, reference, speed, titled
+from reproduce.report.covertype_tables import ORDER, bars_table, noise, reference, speed, titled
 from reproduce.report.results import Study
-from reproduce.report.section import Section, told
-from reproduce.report.table import Table
+from reproduce.report.section import Section, Table, told
 
 PAPER = {
     "kl": (75.95, 0.002),

@@ -7,8 +7,7 @@ from reproduce.report.cells import Cells, multiple, short
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.hard_bars import bars_table, dimension, distance_metric
 from reproduce.report.results import Study
-from reproduce.report.section import Figure, Section, told
-from reproduce.report.table import Table
+from reproduce.report.section import Figure, Section, Table, told
 
 METHODS = ("default", "mixture", "smc", "nuts", "flow")
 

@@ -8,7 +8,7 @@ from functools import partial
 from reproduce.records import Record
 from reproduce.report.bars import Check, table_of
 from reproduce.report.cells import Cells, short
-from reproduce.report.table import Table
+from reproduce.report.section import Table
 
 OURS = "default"
 RIVALS = ("nuts", "smc", "mixture", "flow")

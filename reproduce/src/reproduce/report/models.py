@@ -7,8 +7,7 @@ from typing import NamedTuple
 from reproduce.records import Record
 from reproduce.report.cells import Cells, short
 from reproduce.report.results import Study
-from reproduce.report.section import Section, told
-from reproduce.report.table import Table
+from reproduce.report.section import Section, Table, told
 
 MAX_MEAN, MAX_SD = 0.1, 0.1
 FLAG = "flagged: "

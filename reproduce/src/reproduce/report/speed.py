@@ -5,8 +5,7 @@ import math
 from reproduce.report import paper
 from reproduce.report.cells import Cells, short, times
 from reproduce.report.drawing import COLOURS, drawn, subplots
-from reproduce.report.section import Figure
-from reproduce.report.table import Table
+from reproduce.report.section import Figure, Table
 
 ORDER = ("kl", "default", "flow", "ld", "hmc", "svgd", "default-thin")
 

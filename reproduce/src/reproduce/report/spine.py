@@ -6,8 +6,7 @@ from scipy import stats
 from reproduce.report.cells import Cell, Cells, short, times
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.results import Study
-from reproduce.report.section import Figure, Section, by_method, told
-from reproduce.report.table import Table
+from reproduce.report.section import Figure, Section, Table, by_method, told
 
 INTRO = (
     "Default, KL and Fisher fits with their own settings, the same for every target, on four densities in "

@@ -2,8 +2,7 @@
 
 from reproduce.report.cells import Cells
 from reproduce.report.results import Study
-from reproduce.report.section import Section, told
-from reproduce.report.table import Table
+from reproduce.report.section import Section, Table, told
 
 EXACT = "exact"
 MAX_ALARMS, MIN_POWER, MAX_SECONDS = 0.05, 0.9, 60.0

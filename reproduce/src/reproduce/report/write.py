@@ -15,9 +15,8 @@ from reproduce.report.ebm import ebm
 from reproduce.report.hard import hard
 from reproduce.report.models import models
 from reproduce.report.results import Study, read_results
-from reproduce.report.section import Figure, Section, generic
+from reproduce.report.section import Figure, Section, generic, prose
 from reproduce.report.spine import spine
-from reproduce.report.table import prose
 from reproduce.report.trust import trust
 from reproduce.report.two_d import two_d
 

@@ -8,8 +8,7 @@ from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.data.images import images
 from reproduce.records import Header, Record
-from reproduce.studies.ebm.made import made_images
-from reproduce.studies.ebm.plan import plan
+from reproduce.studies.ebm.plan import made_images, plan
 from reproduce.studies.ebm.recipes import recipe_of
 from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.store import Store

@@ -7,8 +7,14 @@ from pathlib import Path
 from reproduce.records import Record
 from reproduce.studies.row import Row
 from reproduce.studies.running import Observe, Study, Work
-from reproduce.studies.two_d.baselines import chain_row, exact_row
-from reproduce.studies.two_d.family import annealed_row, default_row, sobol_row, thin_row
+from reproduce.studies.two_d.family import (
+    annealed_row,
+    chain_row,
+    default_row,
+    exact_row,
+    sobol_row,
+    thin_row,
+)
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.settings import (

@@ -13,7 +13,7 @@ from pushforward.draws import thin
 from pushforward.sampler import Sampler
 from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.baselines import algorithm_of
+from reproduce.studies.two_d.family import algorithm_of
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.settings import CHAINS
 from reproduce.studies.two_d.store import Store
