@@ -85,7 +85,7 @@ def test_a_finished_study_has_nothing_left_to_do(folder):
 
 def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path, monkeypatch):
     """NUTS stopped after two of its three pieces: the third makes the same draws as a run without a stop."""
-    from reproduce.studies.covertype.store import Store
+    from reproduce.studies.covertype.case import Store
 
     settings = SMOKE.replace(methods=("nuts",))
     keep, kept = Store.keep_piece, []

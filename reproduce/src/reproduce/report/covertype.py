@@ -4,10 +4,9 @@ import math
 import statistics
 
 from reproduce.records import Record
-from reproduce.report.cells import Cells, in_order, short
+from reproduce.report.cells import Cells, Study, in_order, short
 from reproduce.report.covertype_figures import calibration_figure, curve_figure, moments_figure
 from reproduce.report.covertype_tables import ORDER, bars_table, noise, reference, speed, titled
-from reproduce.report.results import Study
 from reproduce.report.section import Section, Table, told
 
 PAPER = {

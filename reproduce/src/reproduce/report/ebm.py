@@ -3,9 +3,8 @@
 import math
 
 from reproduce.report.bars import Check
-from reproduce.report.cells import Cells, short, times
+from reproduce.report.cells import Cells, Study, short, times
 from reproduce.report.ebm_figures import film_figure, grid_figure, speed_figure
-from reproduce.report.results import Study
 from reproduce.report.section import Section, Table, told
 
 TARGET, TIME = "images", "seconds_per_image"
@@ -176,10 +175,9 @@ def _quality(cells: Cells) -> Table:
 
 
 def _speed(cells: Cells) -> Table:
-    rows, base = [], _value(cells, "seconds_per_image", "kl")
-    per_evaluation = _value(cells, "flops", "energy")
-    for method in cells.methods("seconds_per_image"):
-        cell = cells.get("seconds_per_image", method, TARGET)
+    rows, base, per_evaluation = [], _value(cells, TIME, "kl"), _value(cells, "flops", "energy")
+    for method in cells.methods(TIME):
+        cell = cells.get(TIME, method, TARGET)
         if cell is None:
             continue
         flops = _value(cells, "flops", method)

@@ -3,10 +3,9 @@
 from matplotlib.ticker import NullLocator
 
 from reproduce.records import Record
-from reproduce.report.cells import Cells, multiple, short
+from reproduce.report.cells import Cells, Study, multiple, short
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.hard_bars import bars_table, dimension, distance_metric
-from reproduce.report.results import Study
 from reproduce.report.section import Figure, Section, Table, told
 
 METHODS = ("default", "mixture", "smc", "nuts", "flow")

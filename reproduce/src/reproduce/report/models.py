@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reproduce.records import Record
-from reproduce.report.cells import Cells, short
-from reproduce.report.results import Study
+from reproduce.report.cells import Cells, Study, short
 from reproduce.report.section import Section, Table, told
 
 MAX_MEAN, MAX_SD = 0.1, 0.1

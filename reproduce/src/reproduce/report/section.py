@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reproduce.report.cells import Cell, Cells, short, times
-from reproduce.report.results import Study
+from reproduce.report.cells import Cell, Cells, Study, short, times
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 import numpy as np
 from scipy import stats
 
-from reproduce.report.cells import Cell, Cells, short, times
+from reproduce.report.cells import Cell, Cells, Study, short, times
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
-from reproduce.report.results import Study
 from reproduce.report.section import Figure, Section, Table, by_method, told
 
 INTRO = (

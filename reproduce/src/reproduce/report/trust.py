@@ -1,7 +1,6 @@
 """The check, checked: its false alarms on exact draws, its power on planted defects, and its cost."""
 
-from reproduce.report.cells import Cells
-from reproduce.report.results import Study
+from reproduce.report.cells import Cells, Study
 from reproduce.report.section import Section, Table, told
 
 EXACT = "exact"

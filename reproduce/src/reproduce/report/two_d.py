@@ -4,9 +4,8 @@ import math
 
 from reproduce.report import paper
 from reproduce.report.bars import bars_table
-from reproduce.report.cells import Cell, Cells, in_order, multiple, short, times
+from reproduce.report.cells import Cell, Cells, Study, in_order, multiple, short, times
 from reproduce.report.curves import curve_figures, draws_figure
-from reproduce.report.results import Study
 from reproduce.report.section import Section, Table, by_method, told
 from reproduce.report.speed import speed_figure, speed_tables
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pushforward.page import STYLE
 from reproduce.records import Header
+from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
 from reproduce.report.hard import hard
 from reproduce.report.models import models
-from reproduce.report.results import Study, read_results
 from reproduce.report.section import Figure, Section, generic, prose
 from reproduce.report.spine import spine
 from reproduce.report.trust import trust

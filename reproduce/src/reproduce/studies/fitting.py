@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 import pushforward as pf
 from pushforward import Fit, Outcome
@@ -65,6 +65,13 @@ def annealed(
     The last one is kept: it depends on these arguments alone, and all methods of a target begin with it.
     """
     return at_its_end(pf.fit(jax.random.key(seed), build(name), method=how, budget=budget, progress=False))
+
+
+def particles(done: Fit) -> Float[Array, "n dim"]:
+    """Return the particles of an annealed fit, in the target's own coordinates."""
+    assert done.state is not None
+    assert done.state.draws is not None
+    return jax.jit(jax.vmap(done.state.coordinates))(done.state.draws)
 
 
 def at_its_end(ended: Ended) -> Ended:

@@ -9,9 +9,8 @@ from jaxtyping import Array, Float, Key
 
 from reproduce.metrics.predictive import Predictive, predictive
 from reproduce.records import Record
-from reproduce.studies.covertype.case import Case
+from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.settings import Settings
-from reproduce.studies.covertype.store import Store
 from reproduce.studies.row import Draw, Row
 from reproduce.timing import take_turns
 

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from reproduce.records import Record
-from reproduce.studies.covertype.case import Case
+from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.judge import Judge
-from reproduce.studies.covertype.store import Store
 from reproduce.studies.fitting import diagnosed
 from reproduce.studies.row import Row
 

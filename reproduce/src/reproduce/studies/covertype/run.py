@@ -7,11 +7,10 @@ from pathlib import Path
 
 from reproduce.posterior import RECIPE
 from reproduce.records import Record
-from reproduce.studies.covertype.case import Case, load, peak_memory_gb
+from reproduce.studies.covertype.case import Case, Store, load, peak_memory_gb
 from reproduce.studies.covertype.judge import Judge
 from reproduce.studies.covertype.reference import nuts_row
 from reproduce.studies.covertype.settings import NOISE, SLOW, STAGES, Settings
-from reproduce.studies.covertype.store import Store
 from reproduce.studies.covertype.work import baseline_row, laplace_row, noise_row, ours_row
 from reproduce.studies.row import Row, counted
 from reproduce.studies.running import Observe, Study, Work

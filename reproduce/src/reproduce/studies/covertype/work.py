@@ -13,11 +13,10 @@ from reproduce.posterior import RECIPE, DataPlan, fit_posterior
 from reproduce.records import Record
 from reproduce.rivals import laplace
 from reproduce.rivals.minibatched import minibatched
-from reproduce.studies.covertype.case import Case
+from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.judge import Judge
 from reproduce.studies.covertype.recipes import method_of
 from reproduce.studies.covertype.settings import SLOW
-from reproduce.studies.covertype.store import Store
 from reproduce.studies.covertype.watch import Watch
 from reproduce.studies.fitting import at_its_end, size_of
 from reproduce.studies.row import Draw, Row

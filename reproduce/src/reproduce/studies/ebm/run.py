@@ -8,10 +8,10 @@ from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.data.images import images
 from reproduce.records import Header, Record
+from reproduce.studies.ebm.keeping import Store
 from reproduce.studies.ebm.plan import made_images, plan
 from reproduce.studies.ebm.recipes import recipe_of
 from reproduce.studies.ebm.settings import Settings
-from reproduce.studies.ebm.store import Store
 from reproduce.studies.ebm.work import Work
 from reproduce.studies.running import refuse_other_preset
 

@@ -1,7 +1,6 @@
 """What is asked of draws, as protocols `(key, draws, truth) -> value`: a floor is the same of exact draws."""
 
 from collections.abc import Callable
-from math import sqrt
 
 import equinox as eqx
 import jax
@@ -159,25 +158,24 @@ def _neck_apart(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
 def _wells(key, x, truth) -> Float[Array, ""]:
     """Return the largest total variation, over all wells, from the exact marginal on a grid of bins."""
     assert isinstance(truth, ManyWell)
-    edges = np.linspace(-3.0, 3.0, BINS + 1)
-    cdf = np.interp(edges, np.asarray(truth.law.nodes, np.float64), np.asarray(truth.law.cdf, np.float64))
-    return jnp.asarray(max(_tv_from(column, edges, cdf) for column in np.asarray(x)[:, 0::2].T))
+    nodes, cdf = (np.asarray(a, np.float64) for a in (truth.law.nodes, truth.law.cdf))
+    return _worst_tv(x[:, 0::2], 3.0, lambda edges: np.interp(edges, nodes, cdf))
 
 
 def _normals(key, x, truth) -> Float[Array, ""]:
-    edges = np.linspace(-4.0, 4.0, BINS + 1)
-    cdf = 0.5 * (1 + scipy.special.erf(edges / sqrt(2)))
-    return jnp.asarray(max(_tv_from(column, edges, cdf) for column in np.asarray(x)[:, 1::2].T))
+    return _worst_tv(x[:, 1::2], 4.0, scipy.special.ndtr)
 
 
 _WELLS: dict[str, Protocol] = {"tv_wells": _wells, "tv_normals": _normals}
 
 
-def _tv_from(column: np.ndarray, edges: np.ndarray, cdf: np.ndarray) -> float:
-    inside = np.histogram(column, edges)[0] / len(column)
-    masses = np.diff(cdf)
+def _worst_tv(x: Float[Array, "n wells"], limit: float, cdf: Callable) -> Float[Array, ""]:
+    edges = np.linspace(-limit, limit, BINS + 1)
+    masses, columns = np.diff(cdf(edges)), np.asarray(x).T
+    inside = np.stack([np.histogram(column, edges)[0] / len(column) for column in columns])
     # All outside is one more bin.
-    return 0.5 * (np.abs(inside - masses).sum() + abs((1 - inside.sum()) - (1 - masses.sum())))
+    outside = np.abs((1 - inside.sum(axis=1)) - (1 - masses.sum()))
+    return jnp.asarray(np.max(0.5 * (np.abs(inside - masses).sum(axis=1) + outside)))
 
 
 def _histogram_tv(x: Float[Array, "n f"], y: Float[Array, "m f"]) -> Float[Array, ""]:

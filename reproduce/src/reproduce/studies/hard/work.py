@@ -24,6 +24,7 @@ from reproduce.studies.fitting import (
     diagnosed,
     fit_to_the_end,
     kept_or_fitted,
+    particles,
     told_of_itself,
     train_flow,
 )
@@ -102,8 +103,7 @@ def annealed_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list
     found, extra = done.state, []
     assert found is not None
     if row.method == "smc":
-        assert found.draws is not None
-        pool = jax.jit(jax.vmap(found.coordinates))(found.draws)
+        pool = particles(done)
         draw, most = from_pool(pool), pool.shape[0]
         log_z = getattr(judge.target, "log_z", None)
         if log_z is not None and found.log_z is not None:

@@ -26,8 +26,8 @@ from reproduce.studies.two_d import Settings as PlanarSettings
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.run import row_of
-from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import sampler_of
+from reproduce.studies.two_d.watch import Store
 from reproduce.targets import student_t
 
 LEVELS = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995])

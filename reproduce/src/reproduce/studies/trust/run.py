@@ -17,9 +17,7 @@ from reproduce.records import Record
 from reproduce.studies.row import Row
 from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.settings import StudySettings
-from reproduce.studies.trust.cases import CASES
-from reproduce.studies.trust.cases import EXACT as EXACT_TARGETS
-from reproduce.studies.trust.defects import DEFECTS, EXACT, sampler
+from reproduce.studies.trust.defects import CASES, DEFECTS, EXACT, EXACT_TARGETS, sampler
 
 METHODS = (EXACT, *DEFECTS)
 

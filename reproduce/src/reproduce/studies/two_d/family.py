@@ -9,12 +9,12 @@ from pushforward.base import Algorithm
 from pushforward.draws import thin
 from pushforward.metrics import ksd_imq_v
 from reproduce.records import Record, of_recipe
+from reproduce.studies.fitting import particles
 from reproduce.studies.row import Row, from_pool
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import chain_draws, one_shot_row, sampler_of
-from reproduce.studies.two_d.watch import particles_of, watch
+from reproduce.studies.two_d.watch import Store, particles_of, watch
 
 
 def default_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -29,11 +29,7 @@ def default_row(row: Row, judge: Judge, store: Store) -> list[Record]:
 def annealed_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     """Judge the particles, or the mixture of normals fitted to them: no network in either."""
     done = particles_of(row.target, row.seed, judge.settings)
-    found = done.state
-    assert found is not None
-    assert found.draws is not None
-    pool = jax.jit(jax.vmap(found.coordinates))(found.draws)
-    draw = from_pool(pool) if row.method == "smc" else done.sampler.sample
+    draw = from_pool(particles(done)) if row.method == "smc" else done.sampler.sample
     if row.seed == 0:
         store.add_draws(row, draw)
     return of_recipe(recipe("default", judge.settings).recipe, [

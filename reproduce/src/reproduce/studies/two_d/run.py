@@ -1,11 +1,19 @@
-"""The study's rows, in the order in which they matter, and how each is run."""
+"""The study's rows, in the order in which they matter, how each is run, and what a preset would do."""
 
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+
+from pushforward import methods
+from pushforward.recipe.state import State, standard
+from pushforward.recipe.train import parts_of
+from pushforward.targets import get
 from reproduce.records import Record
-from reproduce.studies.row import Row
+from reproduce.studies.fitting import size_of
+from reproduce.studies.row import Row, counted
 from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.two_d.family import (
     annealed_row,
@@ -22,14 +30,15 @@ from reproduce.studies.two_d.settings import (
     FAMILY,
     NEURAL,
     OF_PUBLISHED,
+    PAPERS,
     PLAIN,
     PUBLISHED,
     SIX,
     Settings,
 )
 from reproduce.studies.two_d.speed import speed_row
-from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import flow_row, one_shot_row
+from reproduce.studies.two_d.watch import Store
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -95,3 +104,30 @@ def _summary(found: list[Record]) -> str:
     """Return the figures a reader watches, as multiples of their floors."""
     shown = [r for r in found if r.metric in ("ksd_imq_v", "sliced_w2") and r.floor]
     return "".join(f"{r.metric} {r.value / r.floor:.2f}x, " for r in shown if r.floor)
+
+
+def plan(settings: Settings) -> list[str]:
+    """Return lines for a reader: rows, then parameters of every network."""
+    todo = rows(settings)
+    lines = [f"{len(todo)} rows on {len({row.target for row in todo})} targets", *counted(todo)]
+    trained = [m for m in ("default", *PAPERS, *NEURAL, *PLAIN) if m in settings.methods]
+    for method in trained:
+        sampler, score = parameters(method, settings)
+        words = f"{method}: {sampler:,} parameters in the sampler"
+        lines.append(words + (f", {score:,} in the score net" if score else ""))
+    return lines
+
+
+def parameters(method: str, settings: Settings) -> tuple[int, int]:
+    """Return the exact parameter counts of a method's sampler and score net."""
+    target = get("gaussian")
+    if method == "flow":
+        from reproduce.rivals import flow
+
+        return size_of(flow.algorithm(target, width=settings.flow_width).init(jax.random.key(0)).trained), 0
+    # Shapes alone matter here, so that any mixture and any draws will do.
+    found = State(target=target, latent=standard(target.dim), draws=jnp.zeros((2, target.dim)))
+    filled = methods.for_target(recipe(method, settings).recipe, target)
+    parts = parts_of(jax.random.key(0), found, filled.training)
+    # A score that corrects a mixture holds the mixture too; what is trained is its net.
+    return size_of(parts.network), size_of(getattr(parts.score_net, "net", parts.score_net))

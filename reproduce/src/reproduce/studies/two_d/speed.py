@@ -16,8 +16,8 @@ from reproduce.studies.row import Row
 from reproduce.studies.two_d.family import algorithm_of
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.settings import CHAINS
-from reproduce.studies.two_d.store import Store
 from reproduce.studies.two_d.trained import chain_draws, flow_of, sampler_of
+from reproduce.studies.two_d.watch import Store
 from reproduce.timing import take_turns
 
 Call = Callable[[Key[Array, ""]], Array]

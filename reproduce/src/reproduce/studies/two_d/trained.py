@@ -17,8 +17,7 @@ from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
 from reproduce.studies.two_d.settings import PAPERS
-from reproduce.studies.two_d.store import Store
-from reproduce.studies.two_d.watch import watch
+from reproduce.studies.two_d.watch import Store, watch
 
 
 def sampler_of(row: Row, judge: Judge, store: Store) -> tuple[Sampler, float]:
