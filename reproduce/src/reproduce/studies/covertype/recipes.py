@@ -1,6 +1,7 @@
 """What each method of the paper is here: its settings as printed, and settings that work."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -60,29 +61,24 @@ def method_of(name: str, settings: Settings, num_rows: int) -> Method:
     chain = {"num_kept": draws, "initial_scale": 0.1}
     # In the frame the step is a share of the posterior's width, and every so many iterates one is kept.
     spaced = {"step_size": 0.05, "decay": 0.0, "num_kept": draws, "keep_every": 50, "initial_scale": 1.0}
+    walk, mean = partial(eqx.Partial, sgld.algorithm), 0.1 / num_rows
+    particles = eqx.Partial(svgd.algorithm, num_particles=draws, step_size=0.05, initial_scale=1.0)
+    normal = eqx.Partial(dsvi.algorithm, learning_rate=0.05, initial_scale=0.5, num_draws=16)
     table: dict[str, tuple[Any, ...]] = {
         "kl": (training, PAPER_ROWS, s.paper_steps, s.paper_seconds),
         "fisher": (training, PAPER_ROWS, s.paper_steps, s.paper_seconds),
         "steingan": (training, PAPER_ROWS, s.paper_steps, s.kernel_seconds),
         "steingan-frame": (training, FRAME_ROWS, s.frame_steps, s.kernel_seconds, True),
-        "svgd": (_partial(svgd, num_particles=draws, step_size=0.05, initial_scale=1.0), CHAIN_ROWS,
-                 s.svgd_steps, never, False, True),
-        "svgd-frame": (_partial(svgd, num_particles=draws, step_size=0.05, initial_scale=1.0), FRAME_ROWS,
-                       s.frame_steps, never, True, True),
-        "sgld": (_partial(sgld, **chain), CHAIN_ROWS, s.chain_steps, never, False, True),
+        "svgd": (particles, CHAIN_ROWS, s.svgd_steps, never, False, True),
+        "svgd-frame": (particles, FRAME_ROWS, s.frame_steps, never, True, True),
+        "sgld": (walk(**chain), CHAIN_ROWS, s.chain_steps, never, False, True),
         # The paper's 0.1 read as a step for the mean over the rows.
-        "sgld-scaled": (_partial(sgld, step_size=0.1 / num_rows, **chain), CHAIN_ROWS, s.chain_steps, never,
-                        False, True),
-        "sgld-frame": (_partial(sgld, **spaced), FRAME_ROWS, 2 * s.frame_steps, never, True, True),
-        "dsvi": (_partial(dsvi), CHAIN_ROWS, s.dsvi_steps, never),
-        "dsvi-frame": (_partial(dsvi, learning_rate=0.05, initial_scale=0.5, num_draws=16), FRAME_ROWS,
-                       s.frame_steps, never, True),
+        "sgld-scaled": (walk(step_size=mean, **chain), CHAIN_ROWS, s.chain_steps, never, False, True),
+        "sgld-frame": (walk(**spaced), FRAME_ROWS, 2 * s.frame_steps, never, True, True),
+        "dsvi": (eqx.Partial(dsvi.algorithm), CHAIN_ROWS, s.dsvi_steps, never),
+        "dsvi-frame": (normal, FRAME_ROWS, s.frame_steps, never, True),
     }  # fmt: skip
     return Method(*table[name])
-
-
-def _partial(module: Any, **options: Any) -> Callable[[Target], Algorithm]:
-    return eqx.Partial(module.algorithm, **options)
 
 
 def _training(target: Target, *, name: str, settings: Settings) -> Algorithm:
