@@ -60,7 +60,8 @@ SETTINGS = models.PRESETS["smoke"].replace(methods=("nuts", "plain", "numpyro"),
 @pytest.fixture
 def begun(tmp_path):
     """A folder of a run that was stopped: chains and samplers are kept, and no row is recorded."""
-    write(tmp_path / "models.jsonl", Header.of_this_machine("models", "smoke", 0, "pushforward study models"))
+    command, recipe = "pushforward study models", SETTINGS.how.recipe
+    write(tmp_path / "models.jsonl", Header.of_this_machine("models", "smoke", 0, command, recipe))
     store = Store(tmp_path, "models")
     store.keep_arrays(chains_name(NAME, SETTINGS), made_chains())
     for front in ("plain", "numpyro"):
