@@ -1,4 +1,4 @@
-"""Training inside of a study: an interrupt ends the study, where alone it hands back what there is so far."""
+"""Training inside of a study, ended by an interrupt, and what is read off it: flows, chains, repeats."""
 
 import time
 import traceback
