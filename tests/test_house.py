@@ -48,7 +48,7 @@ BUDGETS = {
         "cli": 320,
         "data": 480,
         "images": 670,
-        "metrics": 170,
+        "metrics": 190,
         "noise": 500,
         "report": 2600,
         "rivals": 760,

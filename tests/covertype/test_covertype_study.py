@@ -16,9 +16,8 @@ from reproduce.rivals import laplace
 from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype import PRESETS, plan, run
 from reproduce.studies.covertype.case import check_memory
-from reproduce.studies.covertype.recipes import method_of, paper_recipe
 from reproduce.studies.covertype.run import WORK, rows
-from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
+from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES, method_of, paper_recipe
 from reproduce.studies.covertype.watch import Watch
 from reproduce.studies.row import DONE, finished
 from reproduce.targets import expand

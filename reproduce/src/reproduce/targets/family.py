@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_count
 from pushforward.targets.mixture import Mixture
-from reproduce.targets.fields import KnownExact
+from reproduce.targets.grid import KnownExact
 
 DIMS = (2, 3, 5, 8)
 LARGEST_SHIFT = 1e4

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pushforward.base import Window
 from pushforward.checks import check_count, check_positive
 from pushforward.targets.mixture import check_components
-from reproduce.targets.fields import KnownExact
+from reproduce.targets.grid import KnownExact
 
 
 def _log_z(df: float) -> float:

@@ -7,7 +7,7 @@ import jax
 from jaxtyping import Array, Float
 
 from pushforward.checks import check_positive
-from reproduce.targets.fields import Known
+from reproduce.targets.grid import Known
 
 Energy = Callable[[Float[Array, "height width 1"]], Float[Array, ""]]
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from pushforward.checks import check_count, check_positive
 from pushforward.parameters import Parameter, Parameters
-from reproduce.targets.fields import Known
+from reproduce.targets.grid import Known
 from reproduce.targets.logistic_data import laid_out
 from reproduce.targets.logistic_mode import Peak, find_centre, find_peak
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pushforward.checks import check_count, check_positive
-from reproduce.targets.fields import Known
+from reproduce.targets.grid import Known
 
 CORE = 0.5
 """In units of the best distance: nearer pairs have energies above 3,900, where no draw ever is."""

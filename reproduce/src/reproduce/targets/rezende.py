@@ -14,8 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
 from pushforward.checks import check_positive
-from reproduce.targets.fields import KnownExact
-from reproduce.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw, KnownExact
 
 
 def radius(x: Float[Array, " dim"]) -> Float[Array, ""]:

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from pushforward.checks import check_positive
-from reproduce.targets.fields import Known
+from reproduce.targets.grid import Known
 from reproduce.targets.logistic import BayesianLogisticRegression, log_likelihood
 from reproduce.targets.logistic_data import laid_out
 

@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_count
-from reproduce.targets.fields import KnownExact
-from reproduce.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw, KnownExact
 
 
 class ManyWell(KnownExact):

@@ -15,8 +15,7 @@ from reproduce.rivals import laplace
 from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.judge import Judge
-from reproduce.studies.covertype.recipes import method_of
-from reproduce.studies.covertype.settings import SLOW
+from reproduce.studies.covertype.settings import SLOW, method_of
 from reproduce.studies.covertype.watch import Watch
 from reproduce.studies.fitting import at_its_end, size_of
 from reproduce.studies.row import Draw, Row

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from reproduce.data.images import Images
 from reproduce.images import small_classifier, wide_resnet
-from reproduce.studies.ebm.averaging import begun, descended
 from reproduce.studies.ebm.keeping import train
+from reproduce.studies.ebm.noise import begun, descended
 from reproduce.studies.ebm.settings import Settings
 
 SHIFT = 2

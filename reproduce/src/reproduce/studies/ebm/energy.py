@@ -11,9 +11,8 @@ import optax
 from jaxtyping import Array, Key, UInt8
 
 from reproduce.images import DistanceEnergy, ResidualEnergy, distance_energy, residual_energy
-from reproduce.studies.ebm.averaging import begun, descended, rise_and_fall
 from reproduce.studies.ebm.keeping import train
-from reproduce.studies.ebm.noise import denoising_loss, minibatch, noisy
+from reproduce.studies.ebm.noise import begun, denoising_loss, descended, minibatch, noisy, rise_and_fall
 from reproduce.studies.ebm.settings import Settings
 from reproduce.targets import ImageEnergy
 

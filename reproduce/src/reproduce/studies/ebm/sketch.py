@@ -12,10 +12,9 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from reproduce.images import small_classifier
-from reproduce.studies.ebm.averaging import begun, descended, rise_and_fall
 from reproduce.studies.ebm.keeping import train
 from reproduce.studies.ebm.kinds import Teacher
-from reproduce.studies.ebm.noise import Batch
+from reproduce.studies.ebm.noise import Batch, begun, descended, rise_and_fall
 from reproduce.studies.ebm.settings import Settings
 
 RATE = 1e-3

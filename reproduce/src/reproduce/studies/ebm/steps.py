@@ -10,11 +10,10 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from reproduce.images import images_of, kinds_of
-from reproduce.studies.ebm.averaging import moving_average
 from reproduce.studies.ebm.kinds import Teacher
 from reproduce.studies.ebm.moments import Features, Lead, Moments, followed
 from reproduce.studies.ebm.moments import surrogate as moments_surrogate
-from reproduce.studies.ebm.noise import Batch, Image, denoising_loss, noisy
+from reproduce.studies.ebm.noise import Batch, Image, denoising_loss, moving_average, noisy
 from reproduce.studies.ebm.recipes import Recipe
 
 

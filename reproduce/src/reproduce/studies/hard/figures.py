@@ -14,7 +14,7 @@ from pushforward.base import Target
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, mean_error, sd_ratio
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from reproduce.targets import ManyWell
-from reproduce.targets.fields import KnownExact
+from reproduce.targets.grid import KnownExact
 from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)

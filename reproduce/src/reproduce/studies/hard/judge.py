@@ -4,10 +4,9 @@ from pushforward.base import ExactTarget, Target
 from pushforward.metrics import Protocol, floor
 from reproduce.records import Record
 from reproduce.studies.fitting import repeated
-from reproduce.studies.hard.cases import EXACT, case
 from reproduce.studies.hard.figures import Pool, asked, distance, units_of
 from reproduce.studies.hard.reference import reference_draws
-from reproduce.studies.hard.settings import Settings
+from reproduce.studies.hard.settings import EXACT, Settings, case
 from reproduce.studies.row import Draw, Row
 from reproduce.studies.store import Store
 

@@ -10,8 +10,7 @@ import numpy as np
 from pushforward.base import Target
 from reproduce.records import Record
 from reproduce.studies.fitting import diagnosed
-from reproduce.studies.hard.cases import NUTS, Case, case
-from reproduce.studies.hard.settings import Settings
+from reproduce.studies.hard.settings import NUTS, Case, Settings, case
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 

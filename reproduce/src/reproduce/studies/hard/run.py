@@ -5,10 +5,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from reproduce.records import Record
-from reproduce.studies.hard.cases import EXACT, RANDOM, case
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.reference import reference_row
-from reproduce.studies.hard.settings import Settings
+from reproduce.studies.hard.settings import EXACT, RANDOM, Settings, case
 from reproduce.studies.hard.work import annealed_row, default_row, flow_row, nuts_row, steps_row
 from reproduce.studies.row import Row, counted
 from reproduce.studies.running import Observe, Study, Work

@@ -28,9 +28,8 @@ from reproduce.studies.fitting import (
     told_of_itself,
     train_flow,
 )
-from reproduce.studies.hard.cases import case
 from reproduce.studies.hard.judge import Judge
-from reproduce.studies.hard.settings import Settings
+from reproduce.studies.hard.settings import Settings, case
 from reproduce.studies.row import Row, from_pool
 from reproduce.studies.running import Observe
 from reproduce.studies.store import Store
