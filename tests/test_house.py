@@ -45,15 +45,15 @@ BUDGETS = {
     },
     "reproduce": {
         ".": 600,
-        "cli": 400,
-        "data": 500,
-        "images": 700,
-        "metrics": 200,
+        "cli": 320,
+        "data": 480,
+        "images": 670,
+        "metrics": 190,
         "noise": 500,
-        "report": 2800,
-        "rivals": 1000,
-        "studies": 6600,
-        "targets": 1700,
+        "report": 2600,
+        "rivals": 760,
+        "studies": 6250,
+        "targets": 1690,
     },
 }
 TOTALS = {"pushforward": 18_000, "reproduce": 14_000}

@@ -3,7 +3,7 @@
 import pytest
 
 from reproduce.records import Record
-from reproduce.report.covertype_bars import bars_table
+from reproduce.report.covertype_tables import bars_table
 
 GOOD = {
     "accuracy": (0.7580, 0.7581),

@@ -11,15 +11,13 @@ from typer.testing import CliRunner
 from pushforward.cli import app
 from pushforward.frame import InFrame
 from reproduce.data import stand_in
-from reproduce.minibatched import minibatched
 from reproduce.records import read
 from reproduce.rivals import laplace
+from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype import PRESETS, plan, run
 from reproduce.studies.covertype.case import check_memory
-from reproduce.studies.covertype.recipes import method_of, paper_recipe
-from reproduce.studies.covertype.rows import rows
-from reproduce.studies.covertype.run import WORK
-from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES
+from reproduce.studies.covertype.run import WORK, rows
+from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES, method_of, paper_recipe
 from reproduce.studies.covertype.watch import Watch
 from reproduce.studies.row import DONE, finished
 from reproduce.targets import expand
@@ -86,7 +84,7 @@ def test_a_finished_study_has_nothing_left_to_do(folder):
 
 def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path, monkeypatch):
     """NUTS stopped after two of its three pieces: the third makes the same draws as a run without a stop."""
-    from reproduce.studies.covertype.store import Store
+    from reproduce.studies.covertype.case import Store
 
     settings = SMOKE.replace(methods=("nuts",))
     keep, kept = Store.keep_piece, []

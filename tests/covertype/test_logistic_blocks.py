@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reproduce.data import split, stand_in
-from reproduce.targets import BayesianLogisticRegression, in_blocks
-from reproduce.targets.logistic_blocks import BLOCK
+from reproduce.studies.covertype.blocks import BLOCK, in_blocks
+from reproduce.targets import BayesianLogisticRegression
 
 all_of = eqx.filter_jit(lambda target, x: jax.vmap(jax.value_and_grad(target.log_density))(x))
 

@@ -12,8 +12,8 @@ from pushforward.targets import Gaussian
 from pushforward.training.loop import run_chunk
 from reproduce.data import split, stand_in
 from reproduce.metrics.predictive import predictive
-from reproduce.minibatched import minibatched
 from reproduce.rivals import dsvi, framed_nuts, laplace, sgld
+from reproduce.rivals.minibatched import minibatched
 from reproduce.targets import BayesianLogisticRegression
 
 NORMAL = Gaussian([1.0, -2.0], np.diag([0.25, 4.0]))

@@ -11,9 +11,8 @@ from reproduce.records import read
 from reproduce.report.write import write_report
 from reproduce.studies.ebm import PRESETS, plan, run
 from reproduce.studies.ebm.judge import Judge
-from reproduce.studies.ebm.keeping import train
-from reproduce.studies.ebm.made import made_images
-from reproduce.studies.ebm.store import Store
+from reproduce.studies.ebm.keeping import Store, train
+from reproduce.studies.ebm.plan import made_images
 from reproduce.studies.ebm.work import Work, recorded_rows
 
 SMOKE = PRESETS["smoke"].replace(samplers=("kl",))

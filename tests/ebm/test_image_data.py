@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pushforward.files import BadFileError
-from reproduce.data.idx import read_idx
-from reproduce.data.images import IDX, images
+from reproduce.data.images import IDX, images, read_idx
 
 
 def idx(array):

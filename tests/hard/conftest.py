@@ -13,7 +13,7 @@ from pushforward.sampler import Sampler
 from reproduce import records
 from reproduce.records import Header
 from reproduce.studies import hard
-from reproduce.studies.hard.cases import case
+from reproduce.studies.hard.settings import case
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 

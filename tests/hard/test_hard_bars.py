@@ -3,9 +3,9 @@ import math
 import pytest
 
 from reproduce.records import Header, Record
+from reproduce.report.cells import Study
 from reproduce.report.hard import hard
 from reproduce.report.hard_bars import bars, bars_table
-from reproduce.report.results import Study
 
 
 def record(method, target, metric, value, floor=None, seed=0):

@@ -9,12 +9,11 @@ from pushforward.cli import app
 from reproduce.records import read
 from reproduce.report.write import write_report
 from reproduce.studies import hard
-from reproduce.studies.hard.cases import CASES, NAMES, case
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.reference import long_nuts, reference_draws, reference_name, reference_row
-from reproduce.studies.hard.rivals import nuts_row
-from reproduce.studies.hard.rows import rows
-from reproduce.studies.hard.work import default_row
+from reproduce.studies.hard.run import rows
+from reproduce.studies.hard.settings import CASES, NAMES, case
+from reproduce.studies.hard.work import default_row, nuts_row
 from reproduce.studies.row import Row, finished
 from reproduce.studies.store import Store
 

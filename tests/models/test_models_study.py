@@ -21,7 +21,7 @@ from reproduce.studies import models
 from reproduce.studies.models.cases import CASES
 from reproduce.studies.models.data import NUM_COUNTIES, NUM_HOUSES, radon
 from reproduce.studies.models.reference import COST, DIVERGENT, Truth, chains_name, truth_of
-from reproduce.studies.models.rows import rows
+from reproduce.studies.models.run import rows
 from reproduce.studies.row import Row, finished
 from reproduce.studies.store import Store
 
@@ -60,7 +60,8 @@ SETTINGS = models.PRESETS["smoke"].replace(methods=("nuts", "plain", "numpyro"),
 @pytest.fixture
 def begun(tmp_path):
     """A folder of a run that was stopped: chains and samplers are kept, and no row is recorded."""
-    write(tmp_path / "models.jsonl", Header.of_this_machine("models", "smoke", 0, "pushforward study models"))
+    command, recipe = "pushforward study models", SETTINGS.how.recipe
+    write(tmp_path / "models.jsonl", Header.of_this_machine("models", "smoke", 0, command, recipe))
     store = Store(tmp_path, "models")
     store.keep_arrays(chains_name(NAME, SETTINGS), made_chains())
     for front in ("plain", "numpyro"):

@@ -11,9 +11,8 @@ import pushforward
 from reproduce.records import Record, read, write
 from reproduce.report import write_report
 from reproduce.report.bars import bars_table
-from reproduce.report.cells import Cells, short, times
-from reproduce.report.results import read_results
-from reproduce.report.table import Table
+from reproduce.report.cells import Cells, read_results, short, times
+from reproduce.report.section import Table
 
 
 def table_named(text, words):

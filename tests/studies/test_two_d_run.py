@@ -13,9 +13,8 @@ from reproduce.records import read
 from reproduce.studies.row import DONE, Row, finished
 from reproduce.studies.two_d import PRESETS, run
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.rows import TIMED, rows
-from reproduce.studies.two_d.store import Store
-from reproduce.studies.two_d.watch import watch
+from reproduce.studies.two_d.run import TIMED, rows
+from reproduce.studies.two_d.watch import Store, watch
 
 pytestmark = pytest.mark.quick_compilation
 

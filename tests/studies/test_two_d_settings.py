@@ -4,9 +4,8 @@ import pytest
 
 from pushforward import methods
 from reproduce.studies.two_d import PRESETS, plan
-from reproduce.studies.two_d.plan import parameters
 from reproduce.studies.two_d.recipes import OURS, PAPERS, recipe
-from reproduce.studies.two_d.rows import rows
+from reproduce.studies.two_d.run import parameters, rows
 from reproduce.studies.two_d.settings import FAMILY, METHODS, SIX
 
 

@@ -8,15 +8,14 @@ from reproduce.records import Header, Record, read, write
 from reproduce.report import write_report
 from reproduce.studies import trust
 from reproduce.studies.row import DONE
-from reproduce.studies.trust.cases import CASES, EXACT
-from reproduce.studies.trust.defects import DEFECTS, sampler
+from reproduce.studies.trust.defects import CASES, DEFECTS, EXACT_TARGETS, sampler
 
 
 def test_the_cpu_preset_is_large_enough():
     settings = trust.PRESETS["cpu"]
-    assert len(EXACT) >= 8
+    assert len(EXACT_TARGETS) >= 8
     assert settings.replicates * settings.blocks >= 100
-    assert {CASES[name]().dim for name in EXACT} >= {2, 10, 50}
+    assert {CASES[name]().dim for name in EXACT_TARGETS} >= {2, 10, 50}
     assert settings.check.num_draws == 10_000
     assert all(target in CASES for _, targets in DEFECTS.values() for target in targets)
 

@@ -8,15 +8,16 @@
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
+import equinox as eqx
 import jax
 from jaxtyping import Array, Key
 
 from pushforward import Fit, FitError, Recipe, Sampler, Settings, Stage, preset
-from pushforward.base import Target
+from pushforward.base import Algorithm, Target
 from pushforward.checks import check_choice, check_count, check_key, check_positive
 from pushforward.frame import InFrame
 from pushforward.latents import Normal
@@ -29,10 +30,10 @@ from pushforward.run.clock import Clock
 from pushforward.run.driver import Driver
 from pushforward.run.identity import identity_of
 from pushforward.run.progress import progress_bar
-from pushforward.training import Position, Row, TrainingState, averaged, run
+from pushforward.training import Parts, Position, Row, alternating, averaged, run
 from pushforward.training.loop import nothing
-from reproduce.minibatched import minibatched, training_on
 from reproduce.rivals import laplace
+from reproduce.rivals.minibatched import minibatched
 from reproduce.targets import BayesianLogisticRegression, expand
 
 WEIGHED = 1024
@@ -85,7 +86,12 @@ def fit_posterior(
     _check(target, settings)
     seconds = float("inf") if budget is None else check_positive(budget, "budget")
     recipe, plan = Recipe(training=settings), data or DataPlan()
-    with _memory(key, target, recipe, plan, checkpoint, checkpoint_every) as memory:
+    memory = None
+    if checkpoint is not None:
+        # Mode and frame are cheap to find again.
+        identity = identity_of(key, target, recipe) | {"data": plan.plain()}
+        memory = Checkpoint(checkpoint, identity, every=checkpoint_every)
+    with nullcontext() if memory is None else closing(memory):
         clock = Clock(recipe, seconds=seconds, memory=memory, show=progress)
         driver = Driver(key, State(target=target), recipe, clock)
         driver.run(_Stages(target, plan, monitor).all)
@@ -113,19 +119,12 @@ def _check(target: BayesianLogisticRegression, settings: Settings) -> None:
         )
 
 
-@contextmanager
-def _memory(
-    key: Key[Array, ""], target: Target, recipe: Recipe, data: DataPlan, folder: Any, every: float
-) -> Iterator[Checkpoint | None]:
-    """Yield the fit's memory outside the process, if it has one; mode and frame are cheap to find again."""
-    if folder is None:
-        yield None
-        return
-    memory = Checkpoint(folder, identity_of(key, target, recipe) | {"data": data.plain()}, every=every)
-    try:
-        yield memory
-    finally:
-        memory.close()
+def _trained_on(parts: Parts, target: Target) -> Algorithm:
+    return alternating(replace(parts, target=target))
+
+
+def _can_weigh(state: State, recipe: Recipe) -> bool:
+    return recipe.training.objective == "exact_kl" and state.outcome.good
 
 
 class _Stages:
@@ -136,7 +135,7 @@ class _Stages:
         self.all = (
             Stage("centre", lambda state, recipe: True, self._centre),
             Stage("train", lambda state, recipe: True, self._train, together=True),
-            Stage("weigh", self._can_weigh, self._weigh, together=True),
+            Stage("weigh", _can_weigh, self._weigh, together=True),
         )
 
     def _centre(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Any) -> Iterator[State]:
@@ -149,15 +148,11 @@ class _Stages:
         """Take the steps that an earlier run has not taken yet, each on a fresh minibatch."""
         key_parts, key_train = jax.random.split(key)
         parts, frame = parts_of(key_parts, state, recipe.training), state.coordinates
-        algorithm = minibatched(training_on(parts), parts.target, self.data.rows)
+        algorithm = minibatched(eqx.Partial(_trained_on, parts), parts.target, self.data.rows)
         fresh, start, memory = algorithm.init(key_train), None, clock.memory
         if memory is not None:
             before = memory.restore(Position(fresh, nothing(algorithm, key_train, fresh)), parts.num_steps)
             start = None if before is None else before[0]
-
-        def look(now: TrainingState) -> Row:
-            return self.monitor(Sampler(parts.latent, averaged(parts, now), frame))
-
         with progress_bar(self.target.name, parts.num_steps, show=clock.show) as observe:
             result = run(
                 key_train,
@@ -165,7 +160,7 @@ class _Stages:
                 fresh,
                 num_steps=parts.num_steps,
                 log_every=max(1, parts.num_steps // LOG_ROWS),
-                monitor=look,
+                monitor=lambda now: self.monitor(Sampler(parts.latent, averaged(parts, now), frame)),
                 observe=observe,
                 deadline=clock.until(1.0),
                 start=start,
@@ -181,9 +176,6 @@ class _Stages:
             why=result.why,
             notes=in_short(result) | {"seconds": 0.0 if result.at is None else result.at.seconds},
         )
-
-    def _can_weigh(self, state: State, recipe: Recipe) -> bool:
-        return recipe.training.objective == "exact_kl" and state.outcome.good
 
     def _weigh(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Any) -> Iterator[State]:
         """Weigh draws against all of the data: nothing is taken on trust from the minibatches."""

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Key, UInt8
+from jaxtyping import Array, Key, UInt8
 
 from pushforward.checks import check_choice, check_count
 from pushforward.files import dump, load
-from reproduce.images import DistanceEnergy, Generator, UNet
+from reproduce.images import DistanceEnergy, Generator, UNet, images_of
 from reproduce.images.layers import Conv, Dense, Norm
 from reproduce.images.unet import Block
 from reproduce.targets import ImageEnergy
@@ -62,9 +62,7 @@ def draw(key: Key[Array, ""], sampler: Generator, num_samples: int) -> UInt8[np.
     return np.concatenate(parts)[:num_samples]
 
 
-@eqx.filter_jit
-def _images(sampler: Generator, z: Float[Array, "n latent"]) -> Float[Array, "n height width channels"]:
-    return jax.vmap(sampler)(z)
+_images = eqx.filter_jit(images_of)
 
 
 def named(name: str) -> Generator:

@@ -58,9 +58,7 @@ class Record:
     recipe: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("study", "preset", "method", "target", "metric"):
-            _check_name(getattr(self, name), name)
-        _check_names(self, ("recipe",))
+        _check_names(self, ("study", "preset", "method", "target", "metric"), ("recipe",))
         value = math.nan if self.value is None else _number(self.value, "value")
         # One and the same NaN object, so that a record equals itself after a round trip.
         object.__setattr__(self, "value", value if math.isfinite(value) else math.nan)
@@ -105,9 +103,7 @@ class Header:
     host: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("study", "preset", "command"):
-            _check_name(getattr(self, name), name)
-        _check_names(self, LATER)
+        _check_names(self, ("study", "preset", "command"), LATER)
         object.__setattr__(self, "seed", _count(self.seed, "seed", at_least=0))
         object.__setattr__(self, "cores", _count(self.cores, "cores", at_least=1))
         named = isinstance(self.versions, dict) and all(
@@ -207,20 +203,12 @@ def _check_kind(kind: Any, expected: str) -> None:
         raise ValueError(f"expected a {expected}; got kind {kind!r}.{hint}")
 
 
-def _check_name(value: Any, name: str) -> None:
-    # Half a surrogate pair is text that nothing can print or write.
-    if not isinstance(value, str) or not value or _unprintable(value):
-        raise ValueError(f"`{name}` must be a name; got {value!r}.")
-
-
-def _check_names(held: Any, names: Iterable[str]) -> None:
-    for name in names:
-        if getattr(held, name) is not None:
-            _check_name(getattr(held, name), name)
-
-
-def _unprintable(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+def _check_names(held: Any, names: Iterable[str], optional: Iterable[str]) -> None:
+    for name in (*names, *(each for each in optional if getattr(held, each) is not None)):
+        value = getattr(held, name)
+        # Half a surrogate pair is text that nothing can print or write.
+        if not isinstance(value, str) or not value or any("\ud800" <= each <= "\udfff" for each in value):
+            raise ValueError(f"`{name}` must be a name; got {value!r}.")
 
 
 def _number(value: Any, name: str) -> float:

@@ -2,10 +2,12 @@
 
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import jax
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class Times(NamedTuple):
@@ -15,19 +17,25 @@ class Times(NamedTuple):
     spread: float
 
 
-def take_turns(contestants: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Return the seconds of each function in each round, after a warm-up.
+def take_turns(
+    contestants: Mapping[Name, Callable[[], Any]],
+    rounds: int | Mapping[Name, int],
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[Name, list[float]]:
+    """Return the seconds of each function in each round, after a warm-up; some may have fewer rounds.
 
     Turns matter more than repeats: whatever slows the machine for a while slows all of them.
     """
-    times: dict[str, list[float]] = {name: [] for name in contestants}
+    many = dict.fromkeys(contestants, rounds) if isinstance(rounds, int) else rounds
+    times: dict[Name, list[float]] = {name: [] for name in contestants}
     for call in contestants.values():
         jax.block_until_ready(call())
-    for _ in range(rounds):
+    for number in range(max(many.values())):
         for name, call in contestants.items():
-            started = time.perf_counter()
-            jax.block_until_ready(call())
-            times[name].append(time.perf_counter() - started)
+            if number < many[name]:
+                started = clock()
+                jax.block_until_ready(call())
+                times[name].append(clock() - started)
     return times
 
 

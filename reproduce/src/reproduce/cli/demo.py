@@ -1,5 +1,6 @@
 """`pushforward demo`: the whole road once, on Rosenbrock, with its figures and a picture."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,7 @@ def demo(
     from pushforward.runs import save_run
     from pushforward.runs.judging import judge
     from reproduce.report.demo import demo_figure
+    from reproduce.timing import interleaved
 
     console, target = stdout(), pf.targets.rosenbrock()
     assert target.window is not None
@@ -50,7 +52,8 @@ def demo(
     console.print(f"   {done.outcome.value}, {done.seconds:.0f} s.\n")
 
     console.print("[bold]2. Draw[/bold] a million points, each in one pass of the network.")
-    seconds = _time_draws(done.sampler)
+    draw = partial(done.sampler.sample, jax.random.key(0), NUM_DRAWS)
+    seconds = interleaved({"draw": draw}, rounds=3)["draw"].median
     draws = np.asarray(done.sampler.sample(key_draw, NUM_DRAWS))
     console.print(f"   {seconds:.2f} s once compiled; the first is {np.round(draws[0], 3)}.\n")
 
@@ -78,15 +81,6 @@ def demo(
     console.print(pairs([*rows, ("look again", f"pushforward show {clean(folder)}")]))
 
 
-def _time_draws(sampler: "Sampler") -> float:
-    import jax
-
-    from reproduce.timing import interleaved
-
-    key = jax.random.key(0)
-    return interleaved({"draw": lambda: sampler.sample(key, NUM_DRAWS)}, rounds=3)["draw"].median
-
-
 def _print_quality(console: Console, metrics: dict[str, dict[str, Any]]) -> None:
     labels = {"ksd_imq_v": "KSD, 500 draws", "sliced_w2": "sliced W2, 20,000 draws"}
     console.print(pairs([(f"   {labels[name]}", in_words(m)) for name, m in metrics.items()]))
@@ -110,17 +104,12 @@ def _print_race(console: Console, sampler: "Sampler", target: "ExactTarget", key
         state, _ = run_chunk(algorithm, key, algorithm.init(key), jnp.asarray(0), NUM_LANGEVIN_STEPS)
         return algorithm.sample(key, state, NUM_CHAINS)
 
-    times = interleaved(
-        {
-            "sampler": lambda: sampler.sample(key, NUM_CHAINS),
-            "langevin": lambda: chains(algorithm, key),
-        },
-        rounds=15,
-    )
-    ksd = {
-        "sampler": ksd_imq_v(sampler.sample(key, NUM_CHAINS), target),
-        "langevin": ksd_imq_v(chains(algorithm, key), target),
+    contestants = {
+        "sampler": lambda: sampler.sample(key, NUM_CHAINS),
+        "langevin": lambda: chains(algorithm, key),
     }
+    times = interleaved(contestants, rounds=15)
+    ksd = {name: ksd_imq_v(call(), target) for name, call in contestants.items()}
     labels = {"sampler": "one-shot sampler", "langevin": f"Langevin, {NUM_LANGEVIN_STEPS} steps"}
     rows = [
         (f"   {label}", f"{1e3 * times[name].median:8.2f} ms   KSD {float(ksd[name]):.3g}")

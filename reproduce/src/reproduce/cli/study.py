@@ -49,21 +49,14 @@ def study(
     """
     chosen_study = import_module(f"reproduce.studies.{STUDIES[check_choice(name, 'STUDY', STUDIES)]}")
     settings = chosen_study.PRESETS[check_choice(preset, "--preset", chosen_study.PRESETS)]
-    settings = _changed(name, settings, targets=targets, methods=methods, steps=steps, data=data, stage=stage)
+    asked = {"targets": targets, "methods": methods, "steps": str(steps or ""), "stage": stage, "data": data}
+    settings = _changed(name, settings, {option: value for option, value in asked.items() if value})
     if plan:
         for line in chosen_study.plan(settings):
             stdout().print(line, markup=False, soft_wrap=True)
         return
     # The folder is this machine's: whoever runs the command again has another.
-    chosen = {
-        "preset": preset,
-        "targets": targets,
-        "methods": methods,
-        "steps": str(steps or ""),
-        "stage": stage,
-    }
-    if data:
-        chosen["data"] = "FOLDER"
+    chosen = {"preset": preset, **asked, "data": "FOLDER" if data else ""}
     options = [f"--{option} {shlex.quote(value)}" for option, value in chosen.items() if value]
     command = " ".join(["pushforward study", name, *options])
     try:
@@ -76,24 +69,21 @@ def study(
     stdout().print(str(path), markup=False, soft_wrap=True)
 
 
-def _changed(
-    name: str, settings: Any, *, targets: str, methods: str, steps: int, data: str, stage: str
-) -> Any:
+_FIELDS = {"steps": "max_steps", "stage": "stages"}
+_UNKNOWN = {
+    "targets": "`--targets` and `--methods` are not for {name}, which has stages: --stage.",
+    "methods": "`--targets` and `--methods` are not for {name}, which has stages: --stage.",
+    "data": "`--data` is for studies that read data; {name} makes its own.",
+    "stage": "`--stage` is for studies in stages; {name} has none.",
+}
+
+
+def _changed(name: str, settings: Any, asked: dict[str, str]) -> Any:
     """Return the study's settings with what was asked for; refuse what the study does not have."""
-    if (targets or methods) and not hasattr(settings, "methods"):
-        raise CommandError(f"`--targets` and `--methods` are not for {name}, which has stages: --stage.")
-    if targets:
-        settings = settings.replace(targets=tuple(targets.split(",")))
-    if methods:
-        settings = settings.replace(methods=tuple(methods.split(",")))
-    if steps:
-        settings = settings.replace(max_steps=steps)
-    if data:
-        if not hasattr(settings, "data"):
-            raise CommandError(f"`--data` is for studies that read data; {name} makes its own.")
-        settings = settings.replace(data=data)
-    if stage:
-        if not hasattr(settings, "stages"):
-            raise CommandError(f"`--stage` is for studies in stages; {name} has none.")
-        settings = settings.replace(stages=tuple(stage.split(",")))
+    for option, words in asked.items():
+        field = _FIELDS.get(option, option)
+        if not hasattr(settings, field):
+            raise CommandError(_UNKNOWN[option].format(name=name))
+        plain = {"steps": int, "data": str}.get(option, lambda words: tuple(words.split(",")))
+        settings = settings.replace(**{field: plain(words)})
     return settings

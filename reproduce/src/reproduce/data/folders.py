@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import numpy as np
+
 VARIABLE = "PUSHFORWARD_DATA"
 
 
@@ -41,3 +43,11 @@ def how_to_get(name: str) -> str:
         f"Leave it out to fetch the data from their public source (needs a network and `pip install "
         f"scikit-learn`; the file is kept as {name} in the cache), or put a {name} into the folder."
     )
+
+
+def write_npz(path: Path, arrays: dict[str, np.ndarray], *, compressed: bool = False) -> None:
+    """Write arrays by name, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part.npz")
+    (np.savez_compressed if compressed else np.savez)(beside, **arrays)  # pyright: ignore[reportArgumentType]
+    beside.replace(path)

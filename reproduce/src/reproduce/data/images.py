@@ -1,7 +1,13 @@
-"""Grey images with labels: MNIST, or any folder of idx or npz files whose sides are multiples of 4."""
+"""Grey images with labels: MNIST, or any folder of idx or npz files whose sides are multiples of 4.
 
+The idx format is a magic number, the sizes, the bytes; gzipped or not.
+"""
+
+import gzip
+import math
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +15,35 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from pushforward.files import BadFileError
-from reproduce.data.folders import VARIABLE, cache_folder
-from reproduce.data.idx import read_idx
+from reproduce.data.folders import VARIABLE, cache_folder, write_npz
+
+UNSIGNED_BYTES = 8
+MAX_AXES = 4
+
+
+def read_idx(path: str | Path) -> np.ndarray:
+    """Return an idx file's array of bytes, or say what is wrong with the file."""
+    path = Path(path)
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rb") as file:
+                data = file.read()
+        else:
+            data = path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadFileError(f"{path} cannot be read: {error}. Fetch it again.") from None
+    if len(data) < 4 or data[:2] != b"\0\0" or data[2] != UNSIGNED_BYTES or not 1 <= data[3] <= MAX_AXES:
+        raise BadFileError(f"{path} is not an idx file of bytes: it must begin with 0, 0, 8 and its axes.")
+    axes = data[3]
+    sizes = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes))
+    start = 4 + 4 * axes
+    if len(data) - start != math.prod(sizes):
+        raise BadFileError(
+            f"{path} is cut short or too long: its sizes {sizes} ask for {math.prod(sizes):,} bytes and it "
+            f"holds {max(len(data) - start, 0):,}. Fetch it again."
+        )
+    return np.frombuffer(data, np.uint8, offset=start).reshape(sizes)
+
 
 FILE = "mnist.npz"
 NAMES = ("train_images", "train_labels", "test_images", "test_labels")
@@ -166,8 +199,5 @@ def _download() -> tuple[np.ndarray, ...]:
         raise ValueError(f"MNIST could not be fetched ({error}). {HOW_TO_GET}") from error
     pixels, labels = np.asarray(pixels, np.uint8).reshape(-1, 28, 28), np.asarray(labels, np.uint8)
     arrays = (pixels[:60_000], labels[:60_000], pixels[60_000:], labels[60_000:])
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    beside = cache_folder() / f"{FILE}.part.npz"
-    np.savez_compressed(beside, **dict(zip(NAMES, arrays, strict=True)))  # pyright: ignore[reportArgumentType]
-    beside.replace(cache_folder() / FILE)
+    write_npz(cache_folder() / FILE, dict(zip(NAMES, arrays, strict=True)), compressed=True)
     return arrays

@@ -4,8 +4,6 @@ from reproduce.images.classifiers import SmallClassifier as SmallClassifier
 from reproduce.images.classifiers import WideResNet as WideResNet
 from reproduce.images.classifiers import small_classifier as small_classifier
 from reproduce.images.classifiers import wide_resnet as wide_resnet
-from reproduce.images.critics import Critic as Critic
-from reproduce.images.critics import critic as critic
 from reproduce.images.energies import DistanceEnergy as DistanceEnergy
 from reproduce.images.energies import ResidualEnergy as ResidualEnergy
 from reproduce.images.energies import distance_energy as distance_energy
@@ -17,8 +15,10 @@ from reproduce.images.generators import images_of as images_of
 from reproduce.images.generators import kinds_of as kinds_of
 from reproduce.images.generators import paper_generator as paper_generator
 from reproduce.images.generators import with_shares as with_shares
-from reproduce.images.scores import Correction as Correction
-from reproduce.images.scores import PlainScore as PlainScore
-from reproduce.images.scores import correction as correction
+from reproduce.images.unet import Correction as Correction
+from reproduce.images.unet import Critic as Critic
+from reproduce.images.unet import PlainScore as PlainScore
 from reproduce.images.unet import UNet as UNet
+from reproduce.images.unet import correction as correction
+from reproduce.images.unet import critic as critic
 from reproduce.images.unet import unet as unet

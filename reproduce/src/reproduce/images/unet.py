@@ -1,4 +1,7 @@
-"""A small U-Net from an image to an image, made for one core: nothing runs at full resolution."""
+"""A small U-Net from an image to an image, made for one core, and what stands on it: score nets, critics.
+
+Nothing runs at full resolution.
+"""
 
 from itertools import pairwise
 
@@ -6,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from pushforward.checks import check_count
 from reproduce.images.layers import Conv, Dense, conv, dense, fold, unfold
@@ -100,4 +103,73 @@ def unet(
         middle=(dense(next(keys), size, middle), dense(next(keys), middle, size, gain=0.1)),
         after=tuple(block(w) for w in reversed(widths[:-1])),
         head=conv(next(keys), widths[0], 4 * channels, gain=0.1),
+    )
+
+
+class PlainScore(eqx.Module):
+    """`S(x) = U(x)` with a U-Net: the paper's."""
+
+    net: UNet
+
+    def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
+        """Return `S(x)`, the score times the noise level."""
+        return self.net(x)
+
+
+class Correction(eqx.Module):
+    """What a sampler's score is more than the energy's own: `S(x) = -grad f(x) + C(x)`.
+
+    The two scores differ by much less than either is long, and their difference is all that moves a sampler.
+    A net that learns the whole of `S` has errors larger than that.
+    """
+
+    net: UNet
+
+    def __call__(self, x: Float[Array, "height width channels"]) -> Float[Array, "height width channels"]:
+        """Return `C(x)`, the difference of the scores times the noise level."""
+        return self.net(x) - CENTRE
+
+
+def correction(denoiser: UNet) -> Correction:
+    """Return a correction that is zero, with all but the last layer of a denoiser: the energy's own."""
+    head = denoiser.head
+    arrays = lambda net: (net.head.kernel, net.head.bias)  # noqa: E731
+    bias = None if head.bias is None else jnp.zeros_like(head.bias)
+    silent = eqx.tree_at(
+        arrays, denoiser, (jnp.zeros_like(head.kernel), bias), is_leaf=lambda leaf: leaf is None
+    )
+    return Correction(silent)
+
+
+HIDDEN = 128
+
+
+class Critic(eqx.Module):
+    """The way down of a U-Net, then two dense layers to a log ratio.
+
+    Where the U-Net is that of an energy, the critic knows at once what an image is made of; one that begins
+    from nothing is outrun by the sampler that it should lead. Each kind of images has a direction of its own
+    among the last features: within every kind the sampler shall be right, not only on the whole.
+    """
+
+    net: UNet
+    middle: Dense
+    last: Dense
+    kinds: Float[Array, "_kinds _hidden"]
+
+    def __call__(self, x: Float[Array, "height width channels"], kind: Int[Array, ""]) -> Float[Array, ""]:
+        """Return how much likelier `x`, of a kind, is to come from the energy, as a log ratio."""
+        h = self.net.down(x)[-1].reshape(-1)
+        h = h * lax.rsqrt(jnp.mean(h * h) + 1e-4)
+        h = jax.nn.silu(self.middle(h))
+        return self.last(h)[0] + h @ self.kinds[kind]
+
+
+def critic(key: Key[Array, ""], net: UNet, shape: tuple[int, int], kinds: int = 1) -> Critic:
+    """Build a critic of so many kinds of images of a shape upon a U-Net."""
+    key_middle, key_last = jax.random.split(key)
+    levels = len(net.before)
+    size = (shape[0] >> levels) * (shape[1] >> levels) * net.before[-1].first.kernel.shape[-1]
+    return Critic(
+        net, dense(key_middle, size, HIDDEN), dense(key_last, HIDDEN, 1), jnp.zeros((kinds, HIDDEN))
     )

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from reproduce.report import paper
 from reproduce.report.cells import Cell, Cells, short
-from reproduce.report.table import Table
+from reproduce.report.section import Table
 
 SIX = paper.TARGETS
+TITLE = "Bars, met and missed"
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,15 @@ def judged(bars: Iterable[tuple[str, list[Check]]]) -> tuple[tuple[str, str, str
     return tuple(rows)
 
 
-def bars_table(cells: Cells) -> Table:
+def table_of(bars: Iterable[tuple[str, list[Check]]], words: str) -> Table:
     """Return a row per bar: what was asked, whether it was met, the tightest figure, and the misses."""
-    return Table(
-        "Bars, met and missed",
-        ("bar", "verdict", "tightest", "misses"),
-        judged(_bars(cells)),
-        "Set before the study was run. Figures are means over training seeds and repeats.",
-        wraps=True,
-    )
+    return Table(TITLE, ("bar", "verdict", "tightest", "misses"), judged(bars), words, wraps=True)
+
+
+def bars_table(cells: Cells) -> Table:
+    """Return a row per bar of the study in the plane."""
+    words = "Set before the study was run. Figures are means over training seeds and repeats."
+    return table_of(_bars(cells), words)
 
 
 def _bars(cells: Cells) -> list[tuple[str, list[Check]]]:
@@ -127,22 +128,14 @@ def _against_teacher(cells: Cells) -> list[Check]:
 
 
 def _thinned(cells: Cells) -> list[Check]:
-    checks = []
-    for target in SIX:
-        cell, theirs = cells.get("ksd_imq_v", "default-thin", target), paper.ksd("svgd", target)
-        if cell is not None and theirs is not None:
-            checks.append(Check(target, cell.value, theirs[0]))
-    return checks
+    found = ((t, cells.value("ksd_imq_v", "default-thin", t), paper.ksd("svgd", t)) for t in SIX)
+    return [Check(target, ours, theirs[0]) for target, ours, theirs in found if ours is not None and theirs]
 
 
 def _thinning_speed(cells: Cells) -> list[Check]:
-    checks = []
-    for target in SIX:
-        ours = cells.get("seconds_per_1k_draws", "default-thin", target)
-        svgd = cells.get("seconds_per_1k_draws", "svgd", target)
-        if ours is not None and svgd is not None:
-            checks.append(Check(target, svgd.value / ours.value, 10.0, at_most=False))
-    return checks
+    metric = "seconds_per_1k_draws"
+    found = ((t, cells.value(metric, "default-thin", t), cells.value(metric, "svgd", t)) for t in SIX)
+    return [Check(t, svgd / ours, 10.0, at_most=False) for t, ours, svgd in found if ours and svgd]
 
 
 def _sobol(cells: Cells) -> list[Check]:
@@ -156,12 +149,9 @@ def _sobol(cells: Cells) -> list[Check]:
 
 
 def _ratios(cells: Cells) -> list[Check]:
-    checks = []
-    for method, limit in (("ld", 154.0), ("hmc", 1223.0), ("svgd", 18_800.0)):
-        cell = cells.get("ratio_to_kl", method, "mog2")
-        if cell is not None:
-            checks.append(Check(method, cell.value, limit, at_most=False))
-    return checks
+    limits = {"ld": 154.0, "hmc": 1223.0, "svgd": 18_800.0}
+    found = ((m, cells.value("ratio_to_kl", m, "mog2"), limit) for m, limit in limits.items())
+    return [Check(m, value, limit, at_most=False) for m, value, limit in found if value is not None]
 
 
 def _reproduced(cells: Cells) -> list[Check]:

@@ -1,9 +1,51 @@
-"""From many records to one figure: means over training seeds, and numbers as a reader can use them."""
+"""From records to figures: a folder read, means over training seeds, numbers as a reader can use them."""
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from reproduce.records import Record
+import numpy as np
+
+from pushforward.arrays import read_npz
+from reproduce.records import Header, Record, read
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study's results."""
+
+    header: Header
+    records: list[Record]
+    arrays: dict[str, np.ndarray]
+    """What figures are drawn from; empty where the study saved none."""
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.header.study
+
+
+def read_results(folder: str | Path) -> list[Study]:
+    """Read all `*.jsonl` of a folder, or say that there are none."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}. Give the one a study wrote to, such as `results`.")
+    paths = sorted(folder.glob("*.jsonl"))
+    if not paths:
+        raise ValueError(
+            f"there are no records (*.jsonl) in {folder}. "
+            f"Make some first: `pushforward study two-d --preset smoke --out {folder}`."
+        )
+    return [_study(path) for path in paths]
+
+
+def _study(path: Path) -> Study:
+    header, records = read(path)
+    beside, arrays = path.with_name(f"{path.stem}_draws.npz"), {}
+    if beside.exists():
+        arrays = read_npz(beside)
+    return Study(header, records, arrays)
 
 
 @dataclass(frozen=True)
@@ -45,6 +87,17 @@ class Cells:
         """Return the mean over seeds, or `None` where nothing was measured."""
         group = self._groups.get((metric, method, target))
         return _mean(group) if group else None
+
+    def value(self, metric: str, method: str, target: str) -> float | None:
+        """Return the mean alone."""
+        cell = self.get(metric, method, target)
+        return None if cell is None else cell.value
+
+    def across(
+        self, metric: str, method: str, targets: Iterable[str], words: Callable[[Cell], str]
+    ) -> list[str]:
+        """Return what is said of each target, a dash where nothing was measured."""
+        return ["-" if (c := self.get(metric, method, t)) is None else words(c) for t in targets]
 
     def methods(self, metric: str) -> list[str]:
         """Return the methods with this metric, in the order they were measured."""
@@ -93,3 +146,15 @@ def times(ratio: float) -> str:
     if math.isnan(ratio):
         return "-"
     return f"{ratio:.2f}x" if ratio < 100 else f"{ratio:,.0f}x"
+
+
+def multiple(cell: Cell | None) -> str:
+    """Return a figure, and the multiple of its floor where it has one."""
+    if cell is None:
+        return "-"
+    return short(cell.value) if math.isnan(cell.ratio) else f"{short(cell.value)} ({times(cell.ratio)})"
+
+
+def in_order(methods: list[str], order: Sequence[str]) -> list[str]:
+    """Return methods as the tables list them, unknown ones last."""
+    return sorted(methods, key=lambda m: order.index(m) if m in order else len(order))

@@ -4,13 +4,10 @@ import math
 import statistics
 
 from reproduce.records import Record
-from reproduce.report.cells import Cells, short
-from reproduce.report.covertype_bars import bars_table
+from reproduce.report.cells import Cells, Study, in_order, short
 from reproduce.report.covertype_figures import calibration_figure, curve_figure, moments_figure
-from reproduce.report.covertype_tables import in_order, noise, reference, speed, titled
-from reproduce.report.results import Study
-from reproduce.report.section import Section
-from reproduce.report.table import Table
+from reproduce.report.covertype_tables import ORDER, bars_table, noise, reference, speed, titled
+from reproduce.report.section import Section, Table, told
 
 PAPER = {
     "kl": (75.95, 0.002),
@@ -60,13 +57,7 @@ def covertype(study: Study) -> Section:
             reference(cells, target),
         ]
     figures = [curve_figure(study.arrays), calibration_figure(study.arrays), moments_figure(study.arrays)]
-    return Section(
-        study.name,
-        "Bayesian logistic regression on Covertype",
-        INTRO,
-        tuple(table for table in tables if table.rows),
-        tuple(figure for figure in figures if figure is not None),
-    )
+    return told(study, "Bayesian logistic regression on Covertype", INTRO, tables, figures)
 
 
 def _over_splits(records: list[Record], metric: str, method: str, target: str) -> tuple[str, str]:
@@ -84,9 +75,9 @@ def _spread(values: list[float], digits: int) -> str:
 
 def _accuracy(records: list[Record], cells: Cells, target: str) -> Table:
     rows = []
-    for method in in_order(cells.methods("accuracy")):
+    for method in in_order(cells.methods("accuracy"), ORDER):
         accuracy, log_p = (cells.get(m, method, target) for m in ("accuracy", "log_predictive"))
-        calibration, steps = (cells.get(m, method, target) for m in ("calibration_error", "iterations"))
+        calibration, steps = (cells.value(m, method, target) for m in ("calibration_error", "iterations"))
         if accuracy is None or log_p is None:
             continue
         theirs = PAPER.get(method)
@@ -102,8 +93,8 @@ def _accuracy(records: list[Record], cells: Cells, target: str) -> Table:
             "-" if theirs is None else f"{theirs[0]} ± {theirs[1]}",
             "-" if broken else f"{log_p.value:.4f}{log_spread}",
             "-" if broken else nats,
-            short(calibration.value if calibration else None, 2),
-            "-" if steps is None else f"{steps.value:,.0f}",
+            short(calibration, 2),
+            "-" if steps is None else f"{steps:,.0f}",
             str(accuracy.seeds),
         ))  # fmt: skip
     columns = (
@@ -120,12 +111,12 @@ def _accuracy(records: list[Record], cells: Cells, target: str) -> Table:
 
 def _moments(cells: Cells, target: str) -> Table:
     rows = []
-    for method in in_order(cells.methods("mean_error")):
+    for method in in_order(cells.methods("mean_error"), ORDER):
         names = ("mean_error", "mean_share", "sd_ratio", "sd_low", "sd_high", "sd_share")
-        found = [cells.get(name, method, target) for name in names]
-        if any(cell is None for cell in found):
+        found = [value for name in names if (value := cells.value(name, method, target)) is not None]
+        if len(found) < len(names):
             continue
-        error, near, ratio, low, high, share = (cell.value if cell else math.nan for cell in found)
+        error, near, ratio, low, high, share = found
         if math.isnan(error):
             rows.append((method, "diverged", *["-"] * 4))
             continue

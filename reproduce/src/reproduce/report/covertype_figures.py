@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduce.report.drawing import save, subplots
+from reproduce.report.drawing import drawn, legend, subplots
 from reproduce.report.section import Figure
 
 COLOURS = {
@@ -43,29 +43,25 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         method, curve = name.split("/")[1], arrays[name]
         left.plot(curve[:, 0], 100 * curve[:, 2], label=method, **_line(method))
         right.plot(curve[:, 1], curve[:, 3], label=method, **_line(method))
-    truth = arrays.get("reference/accuracy/covertype/0")
-    if truth is not None:
-        left.axhline(100 * float(truth), color="#4d4d4d", lw=0.8, ls=":")
-        left.set_ylim(100 * float(truth) - 14, 100 * float(truth) + 2)
-    truth = arrays.get("reference/log_predictive/covertype/0")
-    if truth is not None:
-        right.axhline(float(truth), color="#4d4d4d", lw=0.8, ls=":")
-        right.set_ylim(float(truth) - 0.17, float(truth) + 0.02)
-    for axis in (left, right):
+    for axis, metric, scale, below, above in (
+        (left, "accuracy", 100, 14, 2),
+        (right, "log_predictive", 1, 0.17, 0.02),
+    ):
+        truth = arrays.get(f"reference/{metric}/covertype/0")
+        if truth is not None:
+            level = scale * float(truth)
+            axis.axhline(level, color="#4d4d4d", lw=0.8, ls=":")
+            axis.set_ylim(level - below, level + above)
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         # Less than a decade would have every minor tick named, one over the other.
         axis.xaxis.set_minor_formatter("")
-    left.set_xlabel("iterations")
-    right.set_xlabel("seconds of training")
-    left.set_ylabel("held-out accuracy, %")
-    right.set_ylabel("log predictive, nats a row")
-    left.legend(fontsize=7, frameon=False, ncols=2)
-    for axis in axes[0]:
-        axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    left.set(xlabel="iterations", ylabel="held-out accuracy, %")
+    right.set(xlabel="seconds of training", ylabel="log predictive, nats a row")
+    legend(left, fontsize=7, ncols=2)
+    return drawn(
+        figure,
         "covertype_accuracy.svg",
-        save(figure, "svg"),
         "Held-out accuracy and log predictive while training",
         "100 draws at every look, the first split; dotted: NUTS on all of the data. Dashed lines are the "
         "methods in the Laplace frame. An iteration is not the same work for all of them, hence the right-"
@@ -78,20 +74,17 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     shown = [m for m in ("nuts", "ours", "kl", "svgd", "sgld-scaled") if f"calibration/{m}/0" in arrays]
     if not shown:
         return None
-    figure, axes = subplots(1, 1, (4.2, 3.8))
-    axis = axes[0][0]
+    figure, [[axis]] = subplots(1, 1, (4.2, 3.8))
     axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=1)
     for method in shown:
         curve = arrays[f"calibration/{method}/0"]
         filled = curve[curve[:, 2] > 0]
         axis.plot(filled[:, 0], filled[:, 1], marker=".", label=method, **_line(method))
-    axis.set_xlabel("predicted probability of +1")
-    axis.set_ylabel("share of +1 among held-out rows")
-    axis.legend(fontsize=8, frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    axis.set(xlabel="predicted probability of +1", ylabel="share of +1 among held-out rows")
+    legend(axis)
+    return drawn(
+        figure,
         "covertype_calibration.svg",
-        save(figure, "svg"),
         "Calibration on the held-out part",
         "In bins of predicted probability, the first split. A linear model of these data is not calibrated "
         "everywhere, whoever samples its posterior: the curve to be near to is that of NUTS.",
@@ -119,12 +112,10 @@ def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     top.set_ylabel("mean error / sd", fontsize=9)
     bottom.set_ylabel("sd / sd of NUTS", fontsize=9)
     bottom.set_xlabel("coordinate: ten quantities, 44 indicators, bias, log alpha")
-    top.legend(fontsize=8, frameon=False, ncols=3)
-    for (axis,) in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    legend(top, ncols=3)
+    return drawn(
+        figure,
         "covertype_moments.svg",
-        save(figure, "svg"),
         "Every coordinate's mean and standard deviation against NUTS",
         "The first split; the bands are the bars. Indicators of soils whose rows are all of one class have "
         "skewed posteriors, which a Laplace approximation misses. What lies beyond the axes is not shown.",

@@ -1,17 +1,17 @@
-"""Tables of the study of Covertype that need no words of the paper: noise, seconds, the reference."""
+"""Tables of the study of Covertype that need no words of the paper: bars, noise, seconds, the reference."""
 
-from reproduce.report.cells import Cells, short
-from reproduce.report.table import Table
+from collections.abc import Callable
+from typing import Any
+
+from reproduce.records import Record
+from reproduce.report.bars import Check, judged
+from reproduce.report.cells import Cells, in_order, short
+from reproduce.report.section import Table
 
 ORDER = (
     *("nuts", "laplace", "ours", "kl", "fisher", "steingan", "steingan-frame", "svgd", "svgd-frame"),
     *("sgld", "sgld-scaled", "sgld-frame", "dsvi", "dsvi-frame", "ours-plain-large", "ours-plain"),
 )
-
-
-def in_order(methods: list[str]) -> list[str]:
-    """Return methods as the tables list them, unknown ones last."""
-    return sorted(methods, key=lambda m: ORDER.index(m) if m in ORDER else len(ORDER))
 
 
 def titled(words: str, target: str) -> str:
@@ -22,9 +22,8 @@ def titled(words: str, target: str) -> str:
 def noise(cells: Cells, target: str) -> Table:
     """Return how noisy scores of minibatches are, plain and expanded."""
     rows = []
-    for metric in sorted(
-        (m for m in cells.metrics() if m.startswith("score_noise_")), key=lambda m: int(m.rsplit("_", 1)[1])
-    ):
+    metrics = [m for m in cells.metrics() if m.startswith("score_noise_")]
+    for metric in sorted(metrics, key=lambda m: int(m.rsplit("_", 1)[1])):
         cell = cells.get(metric, "noise", target)
         if cell is not None:
             _, _, kind, size = metric.split("_")
@@ -43,23 +42,19 @@ def noise(cells: Cells, target: str) -> Table:
 
 def speed(cells: Cells, target: str) -> Table:
     """Return what training and draws cost, and when training has paid for itself."""
-    rows = []
-    for method in in_order(cells.methods("train_seconds")):
-        names = ("train_seconds", "train_cpu_seconds", "seconds_per_100_draws")
-        names += ("speed_ratio", "speed_ratio_many", "break_even")
-        found = [cells.get(name, method, target) for name in names]
-        rows.append((method, *(short(cell.value if cell else None) for cell in found)))
+    columns = {
+        "train_seconds": "training",
+        "train_cpu_seconds": "training, processor",
+        "seconds_per_100_draws": "100 draws, processor",
+        "speed_ratio": "times NUTS, 100 at once",
+        "speed_ratio_many": "times NUTS, many at once",
+        "break_even": "break-even, draws",
+    }
+    methods = in_order(cells.methods("train_seconds"), ORDER)
+    rows = [(method, *(short(cells.value(name, method, target)) for name in columns)) for method in methods]
     return Table(
         titled("Seconds", target),
-        (
-            "method",
-            "training",
-            "training, processor",
-            "100 draws, processor",
-            "times NUTS, 100 at once",
-            "times NUTS, many at once",
-            "break-even, draws",
-        ),
+        ("method", *columns.values()),
         tuple(rows),
         "The first column is by the clock on the wall, of a machine that may have had other work; all others "
         "are seconds of the processor. NUTS: seconds of 100 effective draws (median bulk ESS over the "
@@ -85,3 +80,46 @@ def reference(cells: Cells, target: str) -> Table:
     return Table(
         titled("NUTS on all of the data", target), ("figure", "mean over splits", "largest"), tuple(rows)
     )
+
+
+def bars_table(records: list[Record], target: str) -> Table:
+    """Return a row per bar: whether it was met on every split, and the worst of them."""
+    mine = [r for r in records if r.target == target]
+    return Table(
+        "Bars, met and missed" if target == "covertype" else f"Bars, met and missed ({target})",
+        ("bar", "verdict", "worst split"),
+        tuple(row[:3] for row in judged(_bars(mine))),
+        "Set before the study was run; every split counts for itself.",
+        wraps=True,
+    )
+
+
+def _bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
+    def each(metric: str, figure: Callable[[Record], float], limit: float, **options: Any) -> list[Check]:
+        found = [r for r in records if r.metric == metric and r.method == "ours"]
+        return [Check(f"split {r.seed}:", figure(r), limit, **options) for r in found]
+
+    def gap(scale: float) -> Callable[[Record], float]:
+        return lambda r: float("nan") if r.floor is None else scale * abs(r.value - r.floor)
+
+    seconds = sum(r.value for r in records if r.metric == "row_seconds")
+    memory = [r.value for r in records if r.metric == "peak_memory_gb"]
+    return [
+        ("ours: accuracy within 0.05 percentage points of NUTS's", each("accuracy", gap(100.0), 0.05)),
+        ("ours: log predictive within 0.001 nats a row of NUTS's", each("log_predictive", gap(1.0), 0.001)),
+        (
+            "ours: mean error at most 0.1 of NUTS's standard deviation for 95 % of coordinates",
+            each("mean_error", lambda r: r.value, 0.1),
+        ),
+        (
+            "ours: standard deviation 0.9 to 1.1 of NUTS's for 95 % of coordinates (share of them)",
+            each("sd_share", lambda r: r.value, 0.95, at_most=False),
+        ),
+        (
+            "ours: at least 200 times faster than NUTS, per effective draw",
+            each("speed_ratio", lambda r: r.value, 200.0, at_most=False),
+        ),
+        ("ours: trained within 10 minutes (seconds)", each("train_seconds", lambda r: r.value, 600.0)),
+        ("the whole study within 3 hours (minutes)", [Check("", seconds / 60, 180.0)] if seconds else []),
+        ("peak memory under 4 GB", [Check("", max(memory), 4.0)] if memory else []),
+    ]

@@ -1,10 +1,13 @@
 """Matplotlib without its global state: the same records give the same bytes."""
 
 import io
+from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+
+from reproduce.report.section import Figure
 
 COLOURS = {
     "exact": "#4d4d4d",
@@ -21,16 +24,26 @@ COLOURS = {
 """Colours that are told apart by most eyes."""
 
 
-def subplots(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, list[list[Axes]]]:
-    """Return a figure and its axes, row by row."""
+def subplots(
+    rows: int, columns: int, size: tuple[float, float], *, boxed: bool = False
+) -> tuple[Canvas, list[list[Axes]]]:
+    """Return a figure and its axes, row by row; open above and on the right unless `boxed`."""
     figure = Canvas(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis in () if boxed else axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes.tolist()
 
 
-def save(figure: Canvas, kind: str, dpi: int = 110) -> bytes:
-    """Return the figure as a file, without a date or a random name in it."""
-    buffer = io.BytesIO()
+def legend(axis: Axes, **options: Any) -> None:
+    """Name the lines, small and without a frame."""
+    axis.legend(**{"fontsize": 8, "frameon": False, **options})
+
+
+def drawn(figure: Canvas, name: str, title: str, words: str, dpi: int = 110) -> Figure:
+    """Return the figure as a file of the kind that its name says, without a date or a random name in it."""
+    buffer, kind = io.BytesIO(), name.rsplit(".", 1)[1]
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     with rc_context({"svg.hashsalt": "pushforward"}):
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
-    return buffer.getvalue()
+    return Figure(name, buffer.getvalue(), title, words)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reproduce.report.cells import Cells
-from reproduce.report.drawing import save, subplots
+from reproduce.report.drawing import drawn, legend, subplots
 from reproduce.report.section import Figure
 
 SIDE = 6
@@ -27,7 +27,7 @@ def grid_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     order = [*rows, *(n for n in ("start", "kl", "fisher", "kl-plain", "data") if n in names)]
     across = min(len(order), 3)
     down = -(-len(order) // across)
-    figure, axes = subplots(down, across, (3.1 * across, 3.3 * down))
+    figure, axes = subplots(down, across, (3.1 * across, 3.3 * down), boxed=True)
     for place, axis in enumerate(axis for row in axes for axis in row):
         axis.axis("off")
         if place < len(order):
@@ -35,11 +35,12 @@ def grid_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
             axis.imshow(tiled(arrays[f"grid/{name}"][: SIDE * SIDE], SIDE), cmap="gray", vmin=0, vmax=255)
             words = f"energy, {name.split('-')[1]} evaluations" if name in rows else TITLES.get(name, name)
             axis.set_title(words, fontsize=10)
-    return Figure(
+    return drawn(
+        figure,
         "ebm_grids.png",
-        save(figure, "png", dpi=100),
         "Draws of the energy and of the one-shot samplers",
         "The first draws of each row, none left out.",
+        dpi=100,
     )
 
 
@@ -48,8 +49,7 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     shown = [*_frames(arrays, "start", 5), *_frames(arrays, "kl", 5)]
     if not shown:
         return None
-    figure, axes = subplots(1, 1, (7.0, 0.7 * len(shown)))
-    axis = axes[0][0]
+    figure, [[axis]] = subplots(1, 1, (7.0, 0.7 * len(shown)), boxed=True)
     axis.imshow(
         np.concatenate([tiled(arrays[n], arrays[n].shape[0]) for n in shown]), cmap="gray", vmin=0, vmax=255
     )
@@ -60,11 +60,12 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     )
     axis.set_xticks([])
     axis.set_ylabel("stage, steps")
-    return Figure(
+    return drawn(
+        figure,
         "ebm_film.png",
-        save(figure, "png", dpi=100),
         "Ten latents while the KL sampler trains",
         "The moving average of the generator: while a critic leads it, then KL alone.",
+        dpi=100,
     )
 
 
@@ -87,8 +88,7 @@ def speed_figure(cells: Cells, target: str) -> Figure | None:
             points.append((method, seconds.value, (same or fid).value))
     if not points:
         return None
-    figure, axes = subplots(1, 1, (5.6, 3.6))
-    axis = axes[0][0]
+    figure, [[axis]] = subplots(1, 1, (5.6, 3.6))
     chains = [p for p in points if p[0].startswith("langevin-")]
     axis.plot(
         [p[1] for p in chains], [p[2] for p in chains], color="#e69f00", marker="o", label="annealed Langevin"
@@ -105,11 +105,10 @@ def speed_figure(cells: Cells, target: str) -> Figure | None:
     axis.set_yscale("log")
     axis.set_xlabel("seconds per image")
     axis.set_ylabel("FID")
-    axis.legend(fontsize=8, frameon=False)
-    axis.spines[["top", "right"]].set_visible(False)
-    return Figure(
+    legend(axis)
+    return drawn(
+        figure,
         "ebm_speed.svg",
-        save(figure, "svg"),
         "Quality against time",
         "FID on as many images for each, against wall-clock per image.",
     )

@@ -1,16 +1,12 @@
 """The study of hard targets, told: bars, distances beside rivals, what is asked of each target, costs."""
 
-import math
-
 from matplotlib.ticker import NullLocator
 
 from reproduce.records import Record
-from reproduce.report.cells import Cell, Cells, short, times
-from reproduce.report.drawing import COLOURS, save, subplots
+from reproduce.report.cells import Cells, Study, multiple, short
+from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.hard_bars import bars_table, dimension, distance_metric
-from reproduce.report.results import Study
-from reproduce.report.section import Figure, Section
-from reproduce.report.table import Table
+from reproduce.report.section import Figure, Section, Table, told
 
 METHODS = ("default", "mixture", "smc", "nuts", "flow")
 
@@ -68,20 +64,7 @@ def hard(study: Study) -> Section:
         _references(fixed),
         _random(records),
     ]
-    figure = _steps(records)
-    return Section(
-        study.name,
-        "Hard targets",
-        INTRO,
-        tuple(table for table in tables if table.rows),
-        () if figure is None else (figure,),
-    )
-
-
-def _words(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
-    return short(cell.value) if math.isnan(cell.ratio) else f"{short(cell.value)} ({times(cell.ratio)})"
+    return told(study, "Hard targets", INTRO, tables, [_steps(records)])
 
 
 def _methods(cells: Cells, metric: str) -> list[str]:
@@ -89,11 +72,11 @@ def _methods(cells: Cells, metric: str) -> list[str]:
 
 
 def _distances(cells: Cells) -> Table:
-    methods, rows = _methods(cells, "sliced_w2"), []
-    for target in cells.targets("sliced_w2"):
-        metric = distance_metric(target)
-        found = [cells.get(metric, method, target) for method in methods]
-        rows.append((target, *(_words(cell) for cell in found)))
+    methods = _methods(cells, "sliced_w2")
+    rows = [
+        (target, *(multiple(cells.get(distance_metric(target), method, target)) for method in methods))
+        for target in cells.targets("sliced_w2")
+    ]
     return Table(
         "Sliced W2 to the truth",
         ("target", *methods),
@@ -107,7 +90,7 @@ def _distances(cells: Cells) -> Table:
 def _asked(cells: Cells, metric: str, title: str) -> Table:
     methods = _methods(cells, metric)
     rows = [
-        (target, *(_words(cells.get(metric, method, target)) for method in methods))
+        (target, *(multiple(cells.get(metric, method, target)) for method in methods))
         for target in cells.targets(metric)
     ]
     words = "In brackets, the multiple of what true draws score." if metric != "log_z_error" else ""
@@ -122,7 +105,9 @@ def _evidence(cells: Cells) -> Table:
         "elbo_gap": "log Z - ELBO",
     }
     targets = list(dict.fromkeys(t for m in ("outcome_good", *metrics) for t in cells.targets(m)))
-    rows = [(t, _outcome(cells, t), *(_words(cells.get(m, "default", t)) for m in metrics)) for t in targets]
+    rows = [
+        (t, _outcome(cells, t), *(multiple(cells.get(m, "default", t)) for m in metrics)) for t in targets
+    ]
     return Table(
         "What the default knows of itself",
         ("target", "outcome", *metrics.values()),
@@ -145,9 +130,9 @@ def _costs(cells: Cells) -> Table:
     methods = _methods(cells, "train_seconds")
     rows = []
     for target in cells.targets("train_seconds"):
-        seconds = [short(c.value if (c := cells.get("train_seconds", m, target)) else None) for m in methods]
-        rates = [cells.get("draws_per_second", m, target) for m in ("default", "nuts")]
-        rows.append((target, *seconds, *(short(c.value if c else None) for c in rates)))
+        figures = [cells.value("train_seconds", m, target) for m in methods]
+        figures += [cells.value("draws_per_second", m, target) for m in ("default", "nuts")]
+        rows.append((target, *map(short, figures)))
     return Table(
         "Seconds of training, and draws a second after it",
         ("target", *methods, "default: draws a second", "nuts: effective draws a second"),
@@ -158,10 +143,11 @@ def _costs(cells: Cells) -> Table:
 
 
 def _references(cells: Cells) -> Table:
-    rows = []
-    for target in cells.targets("rhat"):
-        found = [cells.get(m, "reference", target) for m in ("rhat", "ess", "reference_seconds")]
-        rows.append((target, *(short(c.value if c else None) for c in found)))
+    metrics = ("rhat", "ess", "reference_seconds")
+    rows = [
+        (target, *(short(cells.value(m, "reference", target)) for m in metrics))
+        for target in cells.targets("rhat")
+    ]
     return Table(
         "The references",
         ("target", "largest R-hat", "least effective draws", "seconds"),
@@ -174,13 +160,10 @@ def _random(records: list[Record]) -> Table:
     mine = Cells([r for r in records if r.target.startswith("random_")])
     rows = []
     for target in mine.targets("crashed"):
-        cell = {
-            m: mine.get(m, "default", target)
-            for m in ("sliced_w2", "crashed", "outcome_good", "train_seconds")
-        }
-        crashed, good, seconds = cell["crashed"], cell["outcome_good"], cell["train_seconds"]
-        outcome = "crashed" if crashed and crashed.value else "good" if good and good.value else "flagged"
-        rows.append((target, _words(cell["sliced_w2"]), outcome, short(seconds.value if seconds else None)))
+        metrics = ("crashed", "outcome_good", "train_seconds")
+        crashed, good, seconds = (mine.value(m, "default", target) for m in metrics)
+        outcome = "crashed" if crashed else "good" if good else "flagged"
+        rows.append((target, multiple(mine.get("sliced_w2", "default", target)), outcome, short(seconds)))
     return Table(
         "Twenty random targets",
         ("target", "sliced W2", "outcome", "seconds"),
@@ -207,11 +190,10 @@ def _steps(records: list[Record]) -> Figure | None:
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_xlabel("dimensions")
     axis.set_ylabel("milliseconds")
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, frameon=False)
-    return Figure(
+    legend(axis)
+    return drawn(
+        figure,
         "hard_steps.svg",
-        save(figure, "svg"),
         "The cost of a training step",
         "Of the default on Gaussians of condition number 100, compilation apart.",
     )

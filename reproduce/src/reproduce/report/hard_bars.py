@@ -2,11 +2,13 @@
 
 import math
 import statistics
+from collections.abc import Callable
+from functools import partial
 
 from reproduce.records import Record
-from reproduce.report.bars import Check, judged
+from reproduce.report.bars import Check, table_of
 from reproduce.report.cells import Cells, short
-from reproduce.report.table import Table
+from reproduce.report.section import Table
 
 OURS = "default"
 RIVALS = ("nuts", "smc", "mixture", "flow")
@@ -18,32 +20,27 @@ FAILED = 3.0
 
 def bars_table(records: list[Record]) -> Table:
     """Return a row per bar: whether every seed met it, the tightest figure, and the misses."""
-    return Table(
-        "Bars, met and missed",
-        ("bar", "verdict", "tightest", "misses"),
-        judged(bars(records)),
+    words = (
         "Set before the study was run; every training seed counts for itself, but in comparisons of methods, "
-        "which are of means over seeds.",
-        wraps=True,
     )
+    return table_of(bars(records), words + "which are of means over seeds.")
 
 
 def bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
     """Return every bar with its checks; none where nothing was measured."""
 
-    def each(metric: str, targets: tuple[str, ...], limit: float, *, at_most: bool = True) -> list[Check]:
-        return [
-            Check(f"{r.target} {r.seed}:", r.value, limit, at_most)
-            for r in _ours(records, metric)
-            if r.target in targets
-        ]
+    def each(
+        metric: str,
+        targets: tuple[str, ...],
+        limit: float,
+        *,
+        at_most: bool = True,
+        figure: Callable[[Record], float] = lambda r: r.value,
+    ) -> list[Check]:
+        found = [r for r in _ours(records, metric) if not targets or r.target in targets]
+        return [Check(f"{r.target} {r.seed}:", figure(r), limit, at_most) for r in found]
 
-    def ratio(metric: str, targets: tuple[str, ...], limit: float) -> list[Check]:
-        return [
-            Check(f"{r.target} {r.seed}:", r.value / r.floor if r.floor else math.nan, limit)
-            for r in _ours(records, metric)
-            if r.target in targets
-        ]
+    ratio = partial(each, figure=_multiple)
 
     gmm = ("gmm40", "gmm40_50")
     return [
@@ -82,10 +79,7 @@ def bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
         ("random targets: median sliced W2 at most 1.5 x floor", _median(records)),
         (f"random targets: every failure (beyond {FAILED:g} x) flagged by the outcome", _flagged(records)),
         (f"the other targets: every failure (beyond {FAILED:g} x) flagged by the outcome", _named(records)),
-        (
-            "a fit within 5 minutes",
-            [Check(f"{r.target} {r.seed}:", r.value, 300.0) for r in _seconds(records)],
-        ),
+        ("a fit within 5 minutes", each("train_seconds", (), 300.0)),
     ]
 
 
@@ -93,8 +87,8 @@ def _ours(records: list[Record], metric: str) -> list[Record]:
     return [r for r in records if r.method == OURS and r.metric == metric]
 
 
-def _seconds(records: list[Record]) -> list[Record]:
-    return _ours(records, "train_seconds")
+def _multiple(record: Record) -> float:
+    return record.value / record.floor if record.floor else math.nan
 
 
 def _is_random(record: Record) -> bool:
@@ -146,11 +140,7 @@ def _random(records: list[Record], metric: str, wanted: int) -> list[Check]:
 
 
 def _multiples(records: list[Record]) -> dict[str, float]:
-    return {
-        r.target: r.value / r.floor if r.floor else math.nan
-        for r in _ours(records, "sliced_w2")
-        if _is_random(r)
-    }
+    return {r.target: _multiple(r) for r in _ours(records, "sliced_w2") if _is_random(r)}
 
 
 def _median(records: list[Record]) -> list[Check]:
@@ -170,7 +160,7 @@ def _named(records: list[Record]) -> list[Check]:
     """Return a check per target and seed that are not of the random family."""
     good = {(r.target, r.seed): r.value for r in _ours(records, "outcome_good") if not _is_random(r)}
     return [
-        _flag(f"{r.target} {r.seed}", r.value / r.floor if r.floor else math.nan, good[r.target, r.seed])
+        _flag(f"{r.target} {r.seed}", _multiple(r), good[r.target, r.seed])
         for r in records
         if r.method == OURS and r.metric == distance_metric(r.target) and (r.target, r.seed) in good
     ]

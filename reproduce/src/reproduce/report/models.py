@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reproduce.records import Record
-from reproduce.report.cells import Cells, short
-from reproduce.report.results import Study
-from reproduce.report.section import Section
-from reproduce.report.table import Table
+from reproduce.report.cells import Cells, Study, short
+from reproduce.report.section import Section, Table, told
 
 MAX_MEAN, MAX_SD = 0.1, 0.1
 FLAG = "flagged: "
@@ -32,6 +30,9 @@ class FitOf(NamedTuple):
     seed: int
     figures: dict[str, Record]
 
+    def __str__(self) -> str:
+        return f"{self.model}, {self.front}, seed {self.seed}"
+
     def get(self, metric: str) -> float:
         """Return a figure, or NaN where it was not measured."""
         record = self.figures.get(metric)
@@ -52,9 +53,7 @@ class FitOf(NamedTuple):
         """The check's verdict, in words, and the lines that are behind it."""
         if math.isnan(self.get("verdict")):
             return "-"
-        lines = [
-            m.removeprefix("flagged: ") for m in self.figures if m.startswith("flagged: ") and self.get(m)
-        ]
+        lines = [m.removeprefix(FLAG) for m in self.figures if m.startswith(FLAG) and self.get(m)]
         words = VERDICTS[int(self.get("verdict"))]
         return f"{words} ({', '.join(lines)})" if lines else words
 
@@ -72,8 +71,7 @@ def models(study: Study) -> Section:
     """Return the tables; what was not run is left out."""
     fits = list(_fits(study.records))
     tables = (_bars(fits), _by_parameter(fits), _references(study.records), _costs(fits))
-    title = "Models that users bring"
-    return Section(study.name, title, INTRO, tuple(table for table in tables if table.rows))
+    return told(study, "Models that users bring", INTRO, tables)
 
 
 def _fits(records: list[Record]) -> Iterator[FitOf]:
@@ -88,7 +86,7 @@ def _fits(records: list[Record]) -> Iterator[FitOf]:
 def _bars(fits: list[FitOf]) -> Table:
     rows = [
         (
-            f"{fit.model}, {fit.front}, seed {fit.seed}",
+            str(fit),
             str(int(fit.get("dim"))) if "dim" in fit.figures else "-",
             _with_floor(fit, "mean_error_max"),
             _with_floor(fit, "sd_error_max"),
@@ -143,14 +141,12 @@ def _by_parameter(fits: list[FitOf]) -> Table:
 
 def _references(records: list[Record]) -> Table:
     cells = Cells(records)
-    metrics = ("rhat", "ess", "divergent", "reference_seconds")
     rows = []
     for target in cells.targets("rhat"):
-        found = [cells.get(metric, "nuts", target) for metric in metrics]
-        draws = found[0].n if found[0] is not None else None
-        rhat, *rest = (c.value if c else None for c in found)
-        words = "-" if rhat is None else f"{rhat:.4f}"
-        rows.append((target, f"{draws or 0:,}", words, *(short(value) for value in rest)))
+        rhat = cells.get("rhat", "nuts", target)
+        draws, words = ("0", "-") if rhat is None else (f"{rhat.n or 0:,}", f"{rhat.value:.4f}")
+        rest = (cells.value(m, "nuts", target) for m in ("ess", "divergent", "reference_seconds"))
+        rows.append((target, draws, words, *map(short, rest)))
     return Table(
         "The references",
         ("model", "draws", "largest R-hat", "least effective draws", "share divergent", "seconds"),
@@ -168,13 +164,7 @@ def _costs(fits: list[FitOf]) -> Table:
         "check_seconds": "check",
         "efficiency": "efficiency",
     }
-    rows = [
-        (
-            f"{fit.model}, {fit.front}, seed {fit.seed}",
-            *(short(fit.get(m) if m in fit.figures else None) for m in metrics),
-        )
-        for fit in fits
-    ]
+    rows = [(str(fit), *(short(fit.get(m) if m in fit.figures else None) for m in metrics)) for fit in fits]
     return Table(
         "Seconds",
         ("model", *metrics.values()),

@@ -1,10 +1,71 @@
-"""What a study's part of the report is made of, and the part of a study nobody has written one for."""
+"""What a study's part of the report is made of: tables, as Markdown and as HTML, and figures."""
 
+import html
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from reproduce.report.cells import Cells, short, times
-from reproduce.report.results import Study
-from reproduce.report.table import Table
+from reproduce.report.cells import Cell, Cells, Study, short, times
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a heading; the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: str = ""
+    """What a reader must know to read it."""
+    wraps: bool = False
+    """Whether its cells are sentences."""
+
+    def __post_init__(self):
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"a row of {self.title!r} has {len(row)} cells; {len(self.columns)} columns."
+                )
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, with its heading."""
+        lines = [f"## {self.title}", ""]
+        if self.words:
+            lines += [self.words, ""]
+        lines.append("| " + " | ".join(self.columns) + " |")
+        lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.columns) - 1)) + "|")
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+    def as_html(self) -> str:
+        """Return the table in HTML, in a box that scrolls sideways by itself."""
+        head = "".join(f"<th scope='col'>{html.escape(c)}</th>" for c in self.columns)
+        body = "".join(
+            f"<tr><th scope='row'>{html.escape(row[0])}</th>"
+            + "".join(f"<td{_mark(cell)}>{html.escape(cell)}</td>" for cell in row[1:])
+            + "</tr>"
+            for row in self.rows
+        )
+        style = " class='words'" if self.wraps else ""
+        words = f"<p>{prose(self.words)}</p>" if self.words else ""
+        return (
+            f"<section><h3>{html.escape(self.title)}</h3>{words}<div class='scroll' tabindex='0'>"
+            f"<table{style}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
+        )
+
+
+def prose(text: str) -> str:
+    """Return text for a page, with what stands between back-quotes as code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+
+
+def _mark(cell: str) -> str:
+    """Colour the cells that say whether a bar was met."""
+    for word, name in (("met", "good"), ("missed", "bad"), ("diverged", "bad")):
+        if cell == word or cell.startswith(word + " "):
+            return f" class='{name}'"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -29,23 +90,35 @@ class Section:
     figures: tuple[Figure, ...] = ()
 
 
+def told(
+    study: Study,
+    title: str,
+    words: str,
+    tables: Iterable[Table],
+    figures: Iterable[Figure | None] = (),
+) -> Section:
+    """Return a study's part of the report; what was not run is left out."""
+    shown = tuple(table for table in tables if table.rows)
+    return Section(study.name, title, words, shown, tuple(f for f in figures if f is not None))
+
+
 def generic(study: Study) -> Section:
     """Return one table per metric: methods down, targets across."""
     cells = Cells(study.records)
-    return Section(study.name, study.name, "", tuple(metric_table(cells, m) for m in cells.metrics()))
+    return told(study, study.name, "", (by_method(cells, m, m, _words) for m in cells.metrics()))
 
 
-def metric_table(cells: Cells, metric: str) -> Table:
-    """Return every figure of a metric, with its spread and as a multiple of its floor."""
-    targets = cells.targets(metric)
-    rows = []
-    for method in cells.methods(metric):
-        found = [cells.get(metric, method, target) for target in targets]
-        rows.append((method, *("-" if c is None else _words(c) for c in found)))
-    return Table(metric, ("method", *targets), tuple(rows))
+def by_method(
+    cells: Cells, metric: str, title: str, words: Callable[[Cell], str], note: str = "", **options: Any
+) -> Table:
+    """Return a table of a metric: methods down, targets across; `methods` and `targets` if not all."""
+    targets = options.get("targets", cells.targets(metric))
+    methods = options.get("methods", cells.methods(metric))
+    rows = tuple((method, *cells.across(metric, method, targets, words)) for method in methods)
+    return Table(title, ("method", *targets), rows, note)
 
 
-def _words(cell) -> str:
+def _words(cell: Cell) -> str:
     spread = "" if cell.spread is None else f" ± {short(cell.spread, 2)}"
     multiple = "" if cell.ratio != cell.ratio else f" ({times(cell.ratio)})"
     return f"{short(cell.value)}{spread}{multiple}"

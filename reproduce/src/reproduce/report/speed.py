@@ -4,9 +4,8 @@ import math
 
 from reproduce.report import paper
 from reproduce.report.cells import Cells, short, times
-from reproduce.report.drawing import COLOURS, save, subplots
-from reproduce.report.section import Figure
-from reproduce.report.table import Table
+from reproduce.report.drawing import COLOURS, drawn, subplots
+from reproduce.report.section import Figure, Table
 
 ORDER = ("kl", "default", "flow", "ld", "hmc", "svgd", "default-thin")
 
@@ -22,22 +21,20 @@ def _methods(cells: Cells) -> list[str]:
 
 
 def _seconds_table(cells: Cells) -> Table:
-    metric, targets = "seconds_per_1k_draws", cells.targets("seconds_per_1k_draws")
-    rows = []
+    metric, targets, rows = "seconds_per_1k_draws", cells.targets("seconds_per_1k_draws"), []
+
+    def add(name: str, metric: str, method: str, scale: float) -> None:
+        repeats = next((str(c.repeats) for t in targets if (c := cells.get(metric, method, t))), "-")
+        rows.append((name, repeats, *cells.across(metric, method, targets, lambda c: short(scale * c.value))))
+
     for method in _methods(cells):
-        found = [cells.get(metric, method, target) for target in targets]
-        repeats = str(next((c.repeats for c in found if c is not None), "-"))
-        rows.append((method, repeats, *("-" if c is None else short(1e3 * c.value) for c in found)))
+        add(method, metric, method, 1e3)
         theirs = [paper.seconds(method, target) for target in targets]
         if any(theirs):
-            rows.append(
-                (f"  paper: {method}", "100", *("-" if t is None else short(1e3 * t, 4) for t in theirs))
-            )
+            words = ("-" if t is None else short(1e3 * t, 4) for t in theirs)
+            rows.append((f"  paper: {method}", "100", *words))
     for method in cells.methods("seconds_per_1m_draws"):
-        found = [cells.get("seconds_per_1m_draws", method, target) for target in targets]
-        repeats = str(next((c.repeats for c in found if c is not None), "-"))
-        words = ["-" if c is None else short(c.value) for c in found]
-        rows.append((f"{method}, of a million at once", repeats, *words))
+        add(f"{method}, of a million at once", "seconds_per_1m_draws", method, 1.0)
     return Table(
         "Table 2: milliseconds per 1,000 draws",
         ("method", "repeats", *targets),
@@ -49,11 +46,9 @@ def _seconds_table(cells: Cells) -> Table:
 
 
 def _ratio_table(cells: Cells) -> Table:
-    targets = cells.targets("ratio_to_kl")
-    rows = []
+    metric, targets, rows = "ratio_to_kl", cells.targets("ratio_to_kl"), []
     for method in _methods(cells):
-        found = [cells.get("ratio_to_kl", method, target) for target in targets]
-        rows.append((method, *("-" if c is None else times(c.value) for c in found)))
+        rows.append((method, *cells.across(metric, method, targets, lambda c: times(c.value))))
         if method in paper.SECONDS and method != "kl":
             pairs = [(paper.seconds(method, t), paper.seconds("kl", t)) for t in targets]
             rows.append((f"  paper: {method}", *(times(a / b) if a and b else "-" for a, b in pairs)))
@@ -63,21 +58,20 @@ def _ratio_table(cells: Cells) -> Table:
 
 def _training_table(cells: Cells) -> Table:
     targets = [t for t in cells.targets("train_seconds") if t != "published_funnel"]
-    rows = []
-    for method in cells.methods("train_seconds"):
-        if method in ("default-thin", "default-sobol"):
-            # They share the default's training.
-            continue
-        found = [cells.get("train_seconds", method, target) for target in targets]
-        rows.append((f"training {method}, seconds", *("-" if c is None else f"{c.value:.1f}" for c in found)))
-    for method in cells.methods("break_even"):
-        found = [cells.get("break_even", method, target) for target in targets]
-        words = ["-" if c is None else "never" if math.isnan(c.value) else short(c.value) for c in found]
-        rows.append((f"draws until KL-NS has overtaken {method}", *words))
+    # Thinned and Sobol draws share the default's training.
+    trained = [m for m in cells.methods("train_seconds") if m not in ("default-thin", "default-sobol")]
+    even = lambda c: "never" if math.isnan(c.value) else short(c.value)  # noqa: E731
+    rows = [
+        *((f"training {m}, seconds", "train_seconds", m, lambda c: f"{c.value:.1f}") for m in trained),
+        *(
+            (f"draws until KL-NS has overtaken {m}", "break_even", m, even)
+            for m in cells.methods("break_even")
+        ),
+    ]
     return Table(
         "Training, and when it has paid for itself",
         ("", *targets),
-        tuple(rows),
+        tuple((name, *cells.across(metric, m, targets, words)) for name, metric, m, words in rows),
         "Break-even: training seconds of KL-NS over what each of its draws saves.",
     )
 
@@ -91,8 +85,7 @@ def speed_figure(cells: Cells, target: str = "mog2") -> Figure | None:
         return speed_figure(cells, targets[0]) if targets and targets[0] != target else None
     values = [cell.value for m in methods if (cell := cells.get(metric, m, target))]
     ours = cells.get(metric, "kl", target)
-    figure, axes = subplots(1, 1, (6.0, 0.45 * len(methods) + 1.0))
-    axis = axes[0][0]
+    figure, [[axis]] = subplots(1, 1, (6.0, 0.45 * len(methods) + 1.0))
     axis.barh(range(len(methods)), values, color=[COLOURS.get(m, "#888888") for m in methods], height=0.7)
     for place, value in enumerate(values):
         ratio = f"  ({times(value / ours.value)})" if ours else ""
@@ -102,6 +95,5 @@ def speed_figure(cells: Cells, target: str = "mog2") -> Figure | None:
     axis.set_yticks(range(len(methods)), methods)
     axis.invert_yaxis()
     axis.set_xlabel("seconds per 1,000 draws")
-    axis.spines[["top", "right"]].set_visible(False)
     words = f"On {target}: medians, all compiled and warmed; in brackets the ratio to KL-NS."
-    return Figure("two_d_speed.svg", save(figure, "svg"), "Speed", words)
+    return drawn(figure, "two_d_speed.svg", "Speed", words)

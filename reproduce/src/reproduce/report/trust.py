@@ -1,9 +1,7 @@
 """The check, checked: its false alarms on exact draws, its power on planted defects, and its cost."""
 
-from reproduce.report.cells import Cells
-from reproduce.report.results import Study
-from reproduce.report.section import Section
-from reproduce.report.table import Table
+from reproduce.report.cells import Cells, Study
+from reproduce.report.section import Section, Table, told
 
 EXACT = "exact"
 MAX_ALARMS, MIN_POWER, MAX_SECONDS = 0.05, 0.9, 60.0
@@ -20,9 +18,7 @@ def trust(study: Study) -> Section:
     """Return the tables; what was not run is left out."""
     cells = Cells(study.records)
     tables = (_alarms(cells), _power(cells), _lines(cells), _cost(cells))
-    return Section(
-        study.name, "The check: false alarms and power", INTRO, tuple(table for table in tables if table.rows)
-    )
+    return told(study, "The check: false alarms and power", INTRO, tables)
 
 
 def _alarms(cells: Cells) -> Table:
@@ -31,16 +27,9 @@ def _alarms(cells: Cells) -> Table:
         cell = cells.get("not_trusted", EXACT, target)
         if cell is None:
             continue
-        worse = cells.get("not_trusted_at_all", EXACT, target)
+        worse = cells.across("not_trusted_at_all", EXACT, [target], _share)
         total, count = total + cell.value * cell.repeats, count + cell.repeats
-        rows.append(
-            (
-                target,
-                _share(cell),
-                "-" if worse is None else _share(worse),
-                _word(good=cell.value <= MAX_ALARMS),
-            )
-        )
+        rows.append((target, _share(cell), *worse, _word(good=cell.value <= MAX_ALARMS)))
     if count:
         rows.append(("all", f"{total / count:.1%} of {count}", "", _word(good=total / count <= MAX_ALARMS)))
     return Table(
@@ -51,14 +40,12 @@ def _alarms(cells: Cells) -> Table:
 
 
 def _power(cells: Cells) -> Table:
+    targets = cells.targets("not_trusted")
     rows = [
-        (
-            f"{method}: {target}",
-            _share(cell),
-            _word(good=cell.value >= MIN_POWER),
-            _seen_by(cells, method, target),
-        )
-        for method, target, cell in _defects(cells)
+        (f"{m}: {t}", _share(cell), _word(good=cell.value >= MIN_POWER), _seen_by(cells, m, t))
+        for m in cells.methods("not_trusted")
+        for t in targets
+        if m != EXACT and (cell := cells.get("not_trusted", m, t)) is not None
     ]
     return Table(
         "Power: planted defects not trusted",
@@ -66,14 +53,6 @@ def _power(cells: Cells) -> Table:
         tuple(rows),
         wraps=True,
     )
-
-
-def _defects(cells: Cells):
-    for method in cells.methods("not_trusted"):
-        for target in cells.targets("not_trusted"):
-            cell = cells.get("not_trusted", method, target)
-            if method != EXACT and cell is not None:
-                yield method, target, cell
 
 
 def _names(cells: Cells) -> list[str]:
@@ -89,12 +68,11 @@ def _seen_by(cells: Cells, method: str, target: str) -> str:
 def _lines(cells: Cells) -> Table:
     """Return how often each line alone raises a false alarm."""
     targets = [t for t in cells.targets("not_trusted") if cells.get("not_trusted", EXACT, t)]
-    rows = []
-    for name in _names(cells):
-        found = [cells.get(name, EXACT, target) for target in targets]
-        if any(found):
-            cells_shown = ("-" if cell is None else f"{cell.value:.0%}" for cell in found)
-            rows.append((name.removeprefix("flagged: "), *cells_shown))
+    rows = [
+        (name.removeprefix("flagged: "), *cells.across(name, EXACT, targets, lambda c: f"{c.value:.0%}"))
+        for name in _names(cells)
+        if any(cells.get(name, EXACT, target) for target in targets)
+    ]
     return Table("Which line raises the false alarms", ("line", *targets), tuple(rows))
 
 

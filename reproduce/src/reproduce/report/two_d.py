@@ -4,13 +4,10 @@ import math
 
 from reproduce.report import paper
 from reproduce.report.bars import bars_table
-from reproduce.report.cells import Cell, Cells, short, times
-from reproduce.report.curves import curve_figures
-from reproduce.report.pictures import draws_figure
-from reproduce.report.results import Study
-from reproduce.report.section import Section
+from reproduce.report.cells import Cell, Cells, Study, in_order, multiple, short, times
+from reproduce.report.curves import curve_figures, draws_figure
+from reproduce.report.section import Section, Table, by_method, told
 from reproduce.report.speed import speed_figure, speed_tables
-from reproduce.report.table import Table
 
 ORDER = (
     *("exact", "default", "kl", "fisher", "smc", "mixture", "default-thin", "default-sobol"),
@@ -45,53 +42,42 @@ def two_d(study: Study) -> Section:
         *speed_tables(cells),
     ]
     figures = [draws_figure(study.arrays), *curve_figures(study.arrays, cells), speed_figure(cells)]
-    return Section(
-        study.name,
-        "Six densities in the plane",
-        INTRO,
-        tuple(table for table in tables if table is not None and table.rows),
-        tuple(figure for figure in figures if figure is not None),
-    )
+    return told(study, "Six densities in the plane", INTRO, tables, figures)
 
 
-def in_order(methods: list[str]) -> list[str]:
-    """Return methods as the tables list them, unknown ones last."""
-    return sorted(methods, key=lambda m: ORDER.index(m) if m in ORDER else len(ORDER))
-
-
-def _multiple(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
-    return short(cell.value) if math.isnan(cell.ratio) else f"{short(cell.value)} ({times(cell.ratio)})"
+def _methods(cells: Cells, metric: str) -> list[str]:
+    return in_order(cells.methods(metric), ORDER)
 
 
 def _floors(cells: Cells, metric: str, targets: list[str]) -> tuple[str, ...]:
     """Return the row of floors, at the draws that most methods were judged by."""
     row = ["floor"]
     for target in targets:
-        found = [cells.get(metric, method, target) for method in in_order(cells.methods(metric))]
+        found = [cells.get(metric, method, target) for method in _methods(cells, metric)]
         row.append(short(next((c.floor for c in found if c is not None), None)))
     return tuple(row)
 
 
-def _ksd_table(cells: Cells) -> Table:
-    metric, targets = "ksd_imq_v", cells.targets("ksd_imq_v")
-    rows = [_floors(cells, metric, targets)]
-    for method in in_order(cells.methods(metric)):
-        found = [cells.get(metric, method, target) for target in targets]
-        rows.append((method, *(_spread(cell) for cell in found)))
+def _with_the_papers(cells: Cells, metric: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the columns and rows of a KSD, the paper's below ours.
+
+    The paper's Funnel column belongs to the wrong score: it stands under that target.
+    """
+    targets = cells.targets(metric)
+    rows = [_floors(cells, metric, targets)] if targets else []
+    for method in _methods(cells, metric):
+        rows.append((method, *cells.across(metric, method, targets, _spread)))
         if method in paper.KSD:
-            theirs = [paper.ksd(method, target) for target in targets]
-            words = ["-" if t is None else f"{t[0]:.3f} ± {t[1]:.3f}" for t in theirs]
-            funnel = targets.index("funnel") if "funnel" in targets else None
-            if funnel is not None:
-                # The paper's Funnel column belongs to the wrong score: it stands under that target.
-                words[funnel] = "-"
+            theirs = [paper.ksd(method, target) if target != "funnel" else None for target in targets]
+            words = ("-" if t is None else f"{t[0]:.3f} ± {t[1]:.3f}" for t in theirs)
             rows.append((f"  paper: {method}", *words))
+    return ("method", *targets), tuple(rows)
+
+
+def _ksd_table(cells: Cells) -> Table:
     return Table(
         "Table 1: KSD, a fixed checkpoint",
-        ("method", *targets),
-        tuple(rows),
+        *_with_the_papers(cells, "ksd_imq_v"),
         "The paper's metric: the square root of the V-statistic with the inverse multiquadric kernel, of"
         " 500 draws; mean ± spread over repeats, then the multiple of the floor. Exact draws do not "
         "score zero, and the paper's best figures lie at their floor. The paper's Funnel was run with a "
@@ -102,9 +88,7 @@ def _ksd_table(cells: Cells) -> Table:
     )
 
 
-def _spread(cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
+def _spread(cell: Cell) -> str:
     if math.isnan(cell.value):
         return "diverged"
     spread = "" if cell.spread is None else f" ± {cell.spread:.3f}"
@@ -112,18 +96,9 @@ def _spread(cell: Cell | None) -> str:
 
 
 def _best_table(cells: Cells) -> Table:
-    metric, targets = "ksd_imq_v_best", cells.targets("ksd_imq_v_best")
-    rows = [_floors(cells, metric, targets)] if targets else []
-    for method in in_order(cells.methods(metric)):
-        rows.append((method, *(_spread(cells.get(metric, method, target)) for target in targets)))
-        theirs = [paper.ksd(method, target) if target != "funnel" else None for target in targets]
-        rows.append(
-            (f"  paper: {method}", *("-" if t is None else f"{t[0]:.3f} ± {t[1]:.3f}" for t in theirs))
-        )
     return Table(
         "Table 1 under the paper's protocol: the best of all checkpoints",
-        ("method", *targets),
-        tuple(rows),
+        *_with_the_papers(cells, "ksd_imq_v_best"),
         "The lowest of 50 checkpoints, each judged by the mean of 20 repeats. Choosing lowers the figure"
         " even for an exact sampler, so the floor chooses as well.",
     )
@@ -134,11 +109,11 @@ def _pairs_table(cells: Cells) -> Table:
     columns += [(m, t) for m in ("sliced_w2_asinh", "mode_weight_error") for t in cells.targets(m)]
     names = {"sliced_w2": "", "sliced_w2_asinh": "in asinh: ", "mode_weight_error": "mode weights: "}
     rows = []
-    for method in in_order(cells.methods("sliced_w2")):
+    for method in _methods(cells, "sliced_w2"):
         found = [cells.get(metric, method, target) for metric, target in columns]
         first = next((c for c in found if c is not None), None)
         size = f"{first.n:,}" if first is not None and first.n else "-"
-        rows.append((method, size, *map(_multiple, found)))
+        rows.append((method, size, *map(multiple, found)))
     return Table(
         "Sliced W2 to exact draws, and mode weights",
         ("method", "n", *(names[metric] + target for metric, target in columns)),
@@ -153,10 +128,6 @@ def _pairs_table(cells: Cells) -> Table:
     )
 
 
-def _in_errors(cell: Cell | None) -> str:
-    return "-" if cell is None else f"{1e3 * cell.value:.3f} ± {1e3 * cell.error:.3f}"
-
-
 def _unbiased_tables(cells: Cells) -> list[Table]:
     """Return the metrics that are zero on average for exact draws: no floor, but a standard error."""
     titles = {
@@ -164,15 +135,8 @@ def _unbiased_tables(cells: Cells) -> list[Table]:
         "ksd_imq_u": "KSD without its floor: the U-statistic, inverse multiquadric kernel",
         "ksd_rbf_u": "KSD without its floor: the U-statistic, the narrow kernel of the paper's appendix",
     }
-    tables = []
-    for metric, title in titles.items():
-        targets = cells.targets(metric)
-        rows = [
-            (method, *(_in_errors(cells.get(metric, method, target)) for target in targets))
-            for method in in_order(cells.methods(metric))
-        ]
-        tables.append(Table(title, ("method", *targets), tuple(rows), UNBIASED))
-    return tables
+    words = lambda cell: f"{1e3 * cell.value:.3f} ± {1e3 * cell.error:.3f}"  # noqa: E731
+    return [by_method(cells, m, t, words, UNBIASED, methods=_methods(cells, m)) for m, t in titles.items()]
 
 
 def _moments_table(cells: Cells) -> Table:
@@ -180,11 +144,12 @@ def _moments_table(cells: Cells) -> Table:
     rows = []
     for metric, words in (("rmse_mean", "means"), ("rmse_second", "second moments")):
         found = [cells.get(metric, "default-sobol", target) for target in targets]
-        rows.append((f"{words}: independent", *(short(c.floor if c else None) for c in found)))
-        rows.append((f"{words}: Sobol", *(short(c.value if c else None) for c in found)))
-        rows.append(
-            (f"{words}: Sobol, the sampler's bias apart", *(short(c.spread if c else None) for c in found))
-        )
+        for kind, part in (
+            ("independent", "floor"),
+            ("Sobol", "value"),
+            ("Sobol, the sampler's bias apart", "spread"),
+        ):
+            rows.append((f"{words}: {kind}", *(short(getattr(c, part, None)) for c in found)))
         gains = [c.floor / c.value if c and c.floor else math.nan for c in found]
         rows.append((f"{words}: times smaller", *(times(gain) for gain in gains)))
     return Table(

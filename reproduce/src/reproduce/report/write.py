@@ -1,19 +1,69 @@
-"""From a folder of records to a folder of documents."""
+"""From a folder of records to a folder of documents, and one page that opens offline.
 
+In the page styles are inside and pictures are data: it makes no request to anyone.
+"""
+
+import base64
+import html
 from collections.abc import Callable
 from pathlib import Path
 
+from pushforward.page import STYLE
 from reproduce.records import Header
+from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
 from reproduce.report.hard import hard
 from reproduce.report.models import models
-from reproduce.report.page import page, provenance
-from reproduce.report.results import Study, read_results
-from reproduce.report.section import Section, generic
+from reproduce.report.section import Figure, Section, generic, prose
 from reproduce.report.spine import spine
 from reproduce.report.trust import trust
 from reproduce.report.two_d import two_d
+
+TYPES = {"png": "image/png", "svg": "image/svg+xml"}
+
+
+def page(parts: list[tuple[Section, Header]]) -> str:
+    """Return the whole page."""
+    links = "".join(f"<a href='#{html.escape(s.name)}'>{html.escape(s.title)}</a>" for s, _ in parts)
+    body = "".join(_section(section, header) for section, header in parts)
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width,initial-scale=1'>"
+        f"<title>pushforward: results</title><style>{STYLE}</style></head><body>"
+        "<h1>pushforward: results</h1><p>Every figure on this page is computed from the records of a study; "
+        f"nobody typed a number.</p><nav>{links}</nav>{body}"
+        "<footer><p>Made by <code>pushforward report</code>.</p></footer></body></html>\n"
+    )
+
+
+def provenance(header: Header) -> str:
+    """Return where the records came from, in one sentence."""
+    versions = ", ".join(f"{name} {version}" for name, version in header.versions.items())
+    return f"preset {header.preset}, {header.cores} cores; {versions}"
+
+
+def _section(section: Section, header: Header) -> str:
+    words = f"<p>{prose(section.words)}</p>" if section.words else ""
+    return (
+        f"<article id='{html.escape(section.name)}'><h2>{html.escape(section.title)}</h2>{words}"
+        f"<p>Made by <code>{html.escape(header.command)}</code> ({html.escape(provenance(header))}).</p>"
+        + "".join(map(_figure, section.figures[:1]))
+        + "".join(table.as_html() for table in section.tables)
+        + "".join(map(_figure, section.figures[1:]))
+        + "</article>"
+    )
+
+
+def _figure(figure: Figure) -> str:
+    kind = TYPES[figure.name.rsplit(".", 1)[1]]
+    data = base64.b64encode(figure.data).decode("ascii")
+    return (
+        f"<figure><div tabindex='0'><img class='wide' alt='{html.escape(figure.title)}' "
+        f"src='data:{kind};base64,{data}'></div>"
+        f"<figcaption><b>{html.escape(figure.title)}.</b> {prose(figure.words)}</figcaption></figure>"
+    )
+
 
 SECTIONS: dict[str, Callable[[Study], Section]] = {
     "covertype": covertype,

@@ -36,54 +36,48 @@ def algorithm(
         mean <- mean + rho g,     scale <- scale + 0.1 rho (g z + 1 / scale)        (facts 6.3)
 
     with `rho = learning_rate * stage_decay^(t // stage)`. Doubly stochastic with minibatches of the target
-    (`training.minibatched`). The paper's 1e-7 belongs to a score that is summed over all rows.
+    (`minibatched`). The paper's 1e-7 belongs to a score that is summed over all rows.
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `learning_rate`, `stage`, `stage_decay`: of the schedule; the paper states the first two.
     - `initial_scale`: of every coordinate; means start at zero.
     - `num_draws`: draws of `theta` that a step is averaged over.
     """
-    return Algorithm(
-        init=eqx.Partial(
-            _init, dim=target.dim, scale=jnp.asarray(check_positive(initial_scale, "initial_scale"))
-        ),
-        step=eqx.Partial(
-            _step,
-            target=target,
-            rate=jnp.asarray(check_positive(learning_rate, "learning_rate")),
-            stage=check_count(stage, "stage"),
-            decay=jnp.asarray(check_positive(stage_decay, "stage_decay")),
-            num_draws=check_count(num_draws, "num_draws"),
-        ),
-        sample=_sample,
+    ascent = _Ascent(
+        target,
+        initial_scale=jnp.asarray(check_positive(initial_scale, "initial_scale")),
+        rate=jnp.asarray(check_positive(learning_rate, "learning_rate")),
+        decay=jnp.asarray(check_positive(stage_decay, "stage_decay")),
+        stage=check_count(stage, "stage"),
+        num_draws=check_count(num_draws, "num_draws"),
     )
+    return Algorithm(ascent.init, ascent.step, _sample)
 
 
-def _init(key: Key[Array, ""], *, dim: int, scale: Float[Array, ""]) -> MeanField:
-    del key
-    return MeanField(jnp.zeros(dim), jnp.full(dim, scale, float), jnp.zeros((), int))
+class _Ascent(eqx.Module):
+    target: Target
+    initial_scale: Float[Array, ""]
+    rate: Float[Array, ""]
+    decay: Float[Array, ""]
+    stage: int = eqx.field(static=True)
+    num_draws: int = eqx.field(static=True)
 
+    def init(self, key: Key[Array, ""]) -> MeanField:
+        del key
+        dim = self.target.dim
+        return MeanField(jnp.zeros(dim), jnp.full(dim, self.initial_scale, float), jnp.zeros((), int))
 
-def _step(
-    key: Key[Array, ""],
-    state: MeanField,
-    *,
-    target: Target,
-    rate: Float[Array, ""],
-    stage: int,
-    decay: Float[Array, ""],
-    num_draws: int,
-) -> tuple[MeanField, dict[str, Any]]:
-    rho = rate * decay ** (state.steps // stage)
-    z = jax.random.normal(key, (num_draws, state.mean.size))
-    g = jax.vmap(target.score)(state.mean + state.scale * z)
-    mean = state.mean + rho * jnp.mean(g, axis=0)
-    scale = state.scale + SLOWER * rho * (jnp.mean(g * z, axis=0) + 1.0 / state.scale)
-    # A step of noise must not carry a scale through zero, where the bound is infinite.
-    scale = jnp.maximum(scale, 0.5 * state.scale)
-    return MeanField(mean, scale, state.steps + 1), {"score_norm": jnp.mean(jnp.linalg.norm(g, axis=1))}
+    def step(self, key: Key[Array, ""], state: MeanField) -> tuple[MeanField, dict[str, Any]]:
+        rho = self.rate * self.decay ** (state.steps // self.stage)
+        z = jax.random.normal(key, (self.num_draws, state.mean.size))
+        g = jax.vmap(self.target.score)(state.mean + state.scale * z)
+        mean = state.mean + rho * jnp.mean(g, axis=0)
+        scale = state.scale + SLOWER * rho * (jnp.mean(g * z, axis=0) + 1.0 / state.scale)
+        # A step of noise must not carry a scale through zero, where the bound is infinite.
+        scale = jnp.maximum(scale, 0.5 * state.scale)
+        info = {"score_norm": jnp.mean(jnp.linalg.norm(g, axis=1))}
+        return MeanField(mean, scale, state.steps + 1), info
 
 
 def _sample(key: Key[Array, ""], state: MeanField, n: int) -> Float[Array, "n dim"]:

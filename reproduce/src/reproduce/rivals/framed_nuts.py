@@ -53,23 +53,17 @@ def algorithm(
     - `num_warmup`, `target_acceptance`, `first_step_size`: of dual averaging.
     - `max_doublings`: a trajectory has at most `2^max_doublings - 1` steps.
     """
-    return Algorithm(
-        init=eqx.Partial(
-            _init,
-            target=target,
-            num_chains=check_count(num_chains, "num_chains"),
-            log_step=jnp.log(check_positive(first_step_size, "first_step_size")),
-        ),
-        step=eqx.Partial(
-            _step,
-            target=target,
-            num_warmup=check_count(num_warmup, "num_warmup"),
-            acceptance=check_positive(target_acceptance, "target_acceptance"),
-            anchor=jnp.log(2.0 * first_step_size),
-            max_doublings=check_count(max_doublings, "max_doublings"),
-        ),
-        sample=_sample,
+    first = check_positive(first_step_size, "first_step_size")
+    sampler = _Nuts(
+        target,
+        log_step=jnp.asarray(jnp.log(first), float),
+        anchor=jnp.log(2.0 * first),
+        acceptance=check_positive(target_acceptance, "target_acceptance"),
+        num_chains=check_count(num_chains, "num_chains"),
+        num_warmup=check_count(num_warmup, "num_warmup"),
+        max_doublings=check_count(max_doublings, "max_doublings"),
     )
+    return Algorithm(sampler.init, sampler.step, _sample)
 
 
 @eqx.filter_jit
@@ -86,43 +80,42 @@ def positions(
     return state, draws, info
 
 
-def _init(key: Key[Array, ""], *, target: Target, num_chains: int, log_step: Float[Array, ""]) -> Tuned:
-    start = jax.random.normal(key, (num_chains, target.dim))
-    chains = jax.vmap(lambda x: blackjax.nuts.init(x, target.log_density))(start)
-    # Of a type that steps do not change, or the first step and the second would be two programs.
-    zero, log_step = jnp.zeros(()), jnp.asarray(log_step, float)
-    return Tuned(chains, log_step, log_step, zero, jnp.zeros((), int))
+class _Nuts(eqx.Module):
+    target: Target
+    log_step: Float[Array, ""]
+    anchor: Float[Array, ""]
+    acceptance: float
+    num_chains: int = eqx.field(static=True)
+    num_warmup: int = eqx.field(static=True)
+    max_doublings: int = eqx.field(static=True)
 
+    def init(self, key: Key[Array, ""]) -> Tuned:
+        start = jax.random.normal(key, (self.num_chains, self.target.dim))
+        chains = jax.vmap(lambda x: blackjax.nuts.init(x, self.target.log_density))(start)
+        # Of a type that steps do not change, or the first step and the second would be two programs.
+        return Tuned(chains, self.log_step, self.log_step, jnp.zeros(()), jnp.zeros((), int))
 
-def _step(
-    key: Key[Array, ""],
-    state: Tuned,
-    *,
-    target: Target,
-    num_warmup: int,
-    acceptance: float,
-    anchor: Float[Array, ""],
-    max_doublings: int,
-) -> tuple[Tuned, dict[str, Any]]:
-    mass = jnp.ones(target.dim)
-    tuning = state.steps < num_warmup
-    step_size = jnp.exp(jnp.where(tuning, state.log_step, state.log_average))
+    def step(self, key: Key[Array, ""], state: Tuned) -> tuple[Tuned, dict[str, Any]]:
+        mass = jnp.ones(self.target.dim)
+        tuning = state.steps < self.num_warmup
+        step_size = jnp.exp(jnp.where(tuning, state.log_step, state.log_average))
 
-    def one_chain(key, chain):
-        return KERNEL(key, chain, target.log_density, step_size, mass, max_doublings)
+        def one_chain(key, chain):
+            return KERNEL(key, chain, self.target.log_density, step_size, mass, self.max_doublings)
 
-    keys = jax.random.split(key, state.chains.position.shape[0])
-    chains, info = jax.vmap(one_chain)(keys, state.chains)
-    rate = jnp.mean(jnp.nan_to_num(info.acceptance_rate))
-    tuned = _averaged(state._replace(chains=chains), rate, acceptance, anchor)
-    state = jax.tree.map(lambda a, b: jnp.where(tuning, a, b), tuned, state._replace(chains=chains))
-    return state._replace(steps=state.steps + ~tuning), {
-        "acceptance": rate,
-        "divergent": jnp.mean(info.is_divergent),
-        "leapfrog_steps": jnp.mean(info.num_integration_steps),
-        "longest": jnp.max(info.num_integration_steps).astype(float),
-        "step_size": step_size,
-    }
+        keys = jax.random.split(key, state.chains.position.shape[0])
+        chains, info = jax.vmap(one_chain)(keys, state.chains)
+        rate = jnp.mean(jnp.nan_to_num(info.acceptance_rate))
+        moved = state._replace(chains=chains)
+        tuned = _averaged(moved, rate, self.acceptance, self.anchor)
+        state = jax.tree.map(lambda a, b: jnp.where(tuning, a, b), tuned, moved)
+        return state._replace(steps=state.steps + ~tuning), {
+            "acceptance": rate,
+            "divergent": jnp.mean(info.is_divergent),
+            "leapfrog_steps": jnp.mean(info.num_integration_steps),
+            "longest": jnp.max(info.num_integration_steps).astype(float),
+            "step_size": step_size,
+        }
 
 
 def _averaged(state: Tuned, rate: Float[Array, ""], wanted: float, anchor: Float[Array, ""]) -> Tuned:

@@ -31,7 +31,6 @@ def algorithm(
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `num_chains`: independent chains; each is one draw.
     - `step_size`: `eps`. The stationary law is off by O(eps).
     - `initial_scale`: chains start at `N(0, initial_scale^2 I)`.

@@ -1,36 +1,21 @@
 """The Laplace approximation: a normal law at the mode with the curvature there."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from pushforward.frame import Frame
 from pushforward.targets import Gaussian
+from reproduce.targets.logistic_mode import Peak
 
 
-@runtime_checkable
-class Peaked(Protocol):
-    """What is needed of a mode: `targets.logistic_mode.Peak` is one."""
-
-    @property
-    def mode(self) -> Float[np.ndarray, " dim"]:
-        """The mode."""
-        ...
-
-    @property
-    def covariance(self) -> Float[np.ndarray, "dim dim"]:
-        """The inverse of minus the Hessian of the log density at the mode."""
-        ...
-
-
-def gaussian(peak: Peaked) -> Gaussian:
+def gaussian(peak: Peak) -> Gaussian:
     """Return `N(mode, C)`; a target that can be sampled exactly."""
     return Gaussian(peak.mode, peak.covariance, name="laplace")
 
 
-def frame(peak: Peaked) -> Frame:
+def frame(peak: Peak) -> Frame:
     """Return the frame in which the Laplace approximation is standard normal."""
     covariance = np.asarray(peak.covariance)
     sd = np.sqrt(np.diag(covariance))

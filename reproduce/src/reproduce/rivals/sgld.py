@@ -33,59 +33,48 @@ def algorithm(
 
         x <- x + eps_t s(x) + sqrt(2 eps_t) xi,   eps_t = step_size / (t + 1)^decay        (facts 3.2, 6.3)
 
-    Give it minibatches with `training.minibatched`: the score is then of `n / size` times the batch. Noise
+    Give it minibatches with `minibatched`: the score is then of `n / size` times the batch. Noise
     of the minibatch adds to that of the dynamics, and the chain is wider than the posterior by it.
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `step_size`, `decay`: the paper has 0.1 and 0.55.
     - `num_kept`: draws are the last iterates; the paper keeps 100.
     - `keep_every`: of so many iterates one is kept. Neighbours are nearly the same point.
     - `initial_scale`: the chain starts at `N(0, initial_scale^2 I)`.
     """
-    return Algorithm(
-        init=eqx.Partial(
-            _init,
-            dim=target.dim,
-            num_kept=check_count(num_kept, "num_kept"),
-            scale=jnp.asarray(check_positive(initial_scale, "initial_scale")),
-        ),
-        step=eqx.Partial(
-            _step,
-            target=target,
-            step_size=jnp.asarray(check_positive(step_size, "step_size")),
-            decay=jnp.asarray(check_positive(decay, "decay", zero=True)),
-            keep_every=check_count(keep_every, "keep_every"),
-        ),
-        sample=_sample,
+    chain = _Chain(
+        target,
+        step_size=jnp.asarray(check_positive(step_size, "step_size")),
+        decay=jnp.asarray(check_positive(decay, "decay", zero=True)),
+        initial_scale=jnp.asarray(check_positive(initial_scale, "initial_scale")),
+        num_kept=check_count(num_kept, "num_kept"),
+        keep_every=check_count(keep_every, "keep_every"),
     )
+    return Algorithm(chain.init, chain.step, chain.sample)
 
 
-def _init(key: Key[Array, ""], *, dim: int, num_kept: int, scale: Float[Array, ""]) -> Walk:
-    position = scale * jax.random.normal(key, (dim,))
-    return Walk(position, jnp.tile(position, (num_kept, 1)), jnp.zeros((), int))
+class _Chain(eqx.Module):
+    target: Target
+    step_size: Float[Array, ""]
+    decay: Float[Array, ""]
+    initial_scale: Float[Array, ""]
+    num_kept: int = eqx.field(static=True)
+    keep_every: int = eqx.field(static=True)
 
+    def init(self, key: Key[Array, ""]) -> Walk:
+        position = self.initial_scale * jax.random.normal(key, (self.target.dim,))
+        return Walk(position, jnp.tile(position, (self.num_kept, 1)), jnp.zeros((), int))
 
-def _step(
-    key: Key[Array, ""],
-    state: Walk,
-    *,
-    target: Target,
-    step_size: Float[Array, ""],
-    decay: Float[Array, ""],
-    keep_every: int,
-) -> tuple[Walk, dict[str, Any]]:
-    eps = step_size / (state.steps + 1.0) ** decay
-    score = target.score(state.position)
-    # BlackJAX's hints say `float` where an array is as good.
-    moved: Any = overdamped_langevin()(key, state.position, score, eps)  # pyright: ignore[reportArgumentType]
-    # Iterates of one stretch overwrite each other, so that its last one stays.
-    place = (state.steps // keep_every) % state.last.shape[0]
-    last = state.last.at[place].set(moved)
-    info = {"score_norm": jnp.linalg.norm(score), "step_size": eps}
-    return Walk(moved, last, state.steps + 1), info
+    def step(self, key: Key[Array, ""], state: Walk) -> tuple[Walk, dict[str, Any]]:
+        eps = self.step_size / (state.steps + 1.0) ** self.decay
+        score = self.target.score(state.position)
+        # BlackJAX's hints say `float` where an array is as good.
+        moved: Any = overdamped_langevin()(key, state.position, score, eps)  # pyright: ignore[reportArgumentType]
+        # Iterates of one stretch overwrite each other, so that its last one stays.
+        place = (state.steps // self.keep_every) % self.num_kept
+        info = {"score_norm": jnp.linalg.norm(score), "step_size": eps}
+        return Walk(moved, state.last.at[place].set(moved), state.steps + 1), info
 
-
-def _sample(key: Key[Array, ""], state: Walk, n: int) -> Float[Array, "n dim"]:
-    return pick(key, state.last, n)
+    def sample(self, key: Key[Array, ""], state: Walk, n: int) -> Float[Array, "n dim"]:
+        return pick(key, state.last, n)

@@ -46,22 +46,19 @@ def algorithm(
 
     **Arguments:**
 
-    - `target`: anything with a `score`.
     - `num_particles`: each is one draw, though not an independent one.
     - `step_size`: `eps`.
     - `initial_scale`: particles start at `N(0, initial_scale^2 I)`.
     - `adaptive`: without it, `x <- x + eps phi`, which is far from done after 500 steps.
     """
-    num_particles = check_count(num_particles, "num_particles", at_least=2)
-    step_size = check_positive(step_size, "step_size")
-    initial_scale = check_positive(initial_scale, "initial_scale")
-    return Algorithm(
-        init=eqx.Partial(
-            _init, num_particles=num_particles, dim=target.dim, scale=jnp.asarray(initial_scale)
-        ),
-        step=eqx.Partial(_step, target=target, step_size=jnp.asarray(step_size), adaptive=adaptive),
-        sample=_sample,
+    descent = _Descent(
+        target,
+        step_size=jnp.asarray(check_positive(step_size, "step_size")),
+        initial_scale=jnp.asarray(check_positive(initial_scale, "initial_scale")),
+        num_particles=check_count(num_particles, "num_particles", at_least=2),
+        adaptive=adaptive,
     )
+    return Algorithm(descent.init, descent.step, _sample)
 
 
 def direction(
@@ -74,26 +71,25 @@ def direction(
     return (gram @ score + repulsion / bandwidth**2) / x.shape[0]
 
 
-def _init(key: Key[Array, ""], *, num_particles: int, dim: int, scale: Float[Array, ""]) -> Particles:
-    position = start(key, num_particles, dim, scale)
-    return Particles(position, jnp.zeros_like(position), jnp.zeros((), int))
+class _Descent(eqx.Module):
+    target: Target
+    step_size: Float[Array, ""]
+    initial_scale: Float[Array, ""]
+    num_particles: int = eqx.field(static=True)
+    adaptive: bool = eqx.field(static=True)
 
+    def init(self, key: Key[Array, ""]) -> Particles:
+        position = start(key, self.num_particles, self.target.dim, self.initial_scale)
+        return Particles(position, jnp.zeros_like(position), jnp.zeros((), int))
 
-def _step(
-    key: Key[Array, ""],
-    state: Particles,
-    *,
-    target: Target,
-    step_size: Float[Array, ""],
-    adaptive: bool,
-) -> tuple[Particles, dict[str, Any]]:
-    del key  # the particles move without noise
-    x, bandwidth = state.position, median_bandwidth(state.position)
-    phi = direction(x, jax.vmap(target.score)(x), bandwidth)
-    square = jnp.where(state.steps == 0, phi**2, DECAY * state.square + (1 - DECAY) * phi**2)
-    move = phi / (FUDGE + jnp.sqrt(square)) if adaptive else phi
-    moved = Particles(x + step_size * move, square, state.steps + 1)
-    return moved, {"direction_norm": rms(phi), "bandwidth": bandwidth}
+    def step(self, key: Key[Array, ""], state: Particles) -> tuple[Particles, dict[str, Any]]:
+        del key  # the particles move without noise
+        x, bandwidth = state.position, median_bandwidth(state.position)
+        phi = direction(x, jax.vmap(self.target.score)(x), bandwidth)
+        square = jnp.where(state.steps == 0, phi**2, DECAY * state.square + (1 - DECAY) * phi**2)
+        move = phi / (FUDGE + jnp.sqrt(square)) if self.adaptive else phi
+        moved = Particles(x + self.step_size * move, square, state.steps + 1)
+        return moved, {"direction_norm": rms(phi), "bandwidth": bandwidth}
 
 
 def _sample(key: Key[Array, ""], state: Particles, n: int) -> Float[Array, "n dim"]:

@@ -1,10 +1,12 @@
-"""A row of a study: what is run, recorded and resumed as a whole."""
+"""A row of a study: what is run, recorded and resumed as a whole; and how it asks for draws."""
 
 import zlib
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import jax
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from reproduce.records import Record
 
@@ -35,3 +37,21 @@ def row_of(record: Record) -> Row:
 def finished(records: list[Record]) -> set[Row]:
     """Return the rows that were recorded to their end."""
     return {row_of(record) for record in records if record.metric == DONE}
+
+
+def counted(rows: list[Row]) -> list[str]:
+    """Return for a reader how many rows each method has."""
+    return [f"{method}: {number} rows" for method, number in Counter(row.method for row in rows).items()]
+
+
+Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
+"""`draw(key, n)`: draws of a method."""
+
+
+def from_pool(pool: Float[Array, "m dim"]) -> Draw:
+    """Return `draw(key, n)`: a random choice from a fixed set, without repeats."""
+
+    def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
+        return pool[jax.random.permutation(key, pool.shape[0])[:n]]
+
+    return draw

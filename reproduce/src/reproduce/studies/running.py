@@ -1,16 +1,19 @@
-"""Run a study: every row that is not yet recorded, one after the other."""
+"""Run a study: every row that is not yet recorded, one after the other.
 
-import dataclasses
+Whole rows stay in the records; what an interruption left of others goes.
+"""
+
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.records import Header, Record
-from reproduce.studies.resuming import begin
 from reproduce.studies.row import DONE, Row, row_of
+
+Observe = Callable[[str], None]
 
 
 class Work(NamedTuple):
@@ -32,25 +35,80 @@ class Work(NamedTuple):
     after: Callable[[Row], None] = lambda row: None
 
 
-def run_rows(
-    path: Path, header: Header, rows: list[Row], work: Work, *, fresh: bool, observe: Callable[[str], None]
-) -> Path:
-    """Run all rows that the file at `path` does not hold yet, and return it.
+class Study(NamedTuple):
+    """A study: its rows, how they are run, and the recipe that a header names, by the settings."""
 
-    A row's records are added in one write when it is done, so an interruption costs one row at most.
-    """
-    done = begin(path, header, fresh=fresh, row_of=work.row_of, clear=work.clear)
-    todo = [row for row in rows if row not in done]
-    observe(f"{len(done)} rows are recorded, {len(todo)} to go")
-    began = time.monotonic()
-    for number, row in enumerate(todo, start=1):
-        let_programs_go()
-        started = time.monotonic()
-        found = work.of(row)
-        seconds = time.monotonic() - started
-        last = Record(header.study, header.preset, row.method, row.target, DONE, seconds, repeats=1)
-        records.append(path, [*found, dataclasses.replace(last, seed=row.seed)])
-        work.after(row)
-        minutes = (time.monotonic() - began) / 60
-        observe(f"{number}/{len(todo)} {row}: {work.summary(found)}{seconds:.0f} s, {minutes:.1f} min in all")
-    return path
+    name: str
+    rows: Callable[[Any], list[Row]]
+    work: Callable[[Any, Path, Observe], Work]
+    recipe: Callable[[Any], Any] = lambda settings: None
+
+    def run(
+        self,
+        settings: Any,
+        folder: str | Path,
+        *,
+        fresh: bool = False,
+        command: str = "",
+        observe: Observe = lambda words: None,
+    ) -> Path:
+        """Run all rows that `folder/STUDY.jsonl` does not hold yet, and return its path.
+
+        A row's records are added in one write when it is done, so an interruption costs one row at most.
+
+        **Arguments:**
+
+        - `settings`: of the study's `PRESETS`, perhaps with changes.
+        - `folder`: where the records go, with draws and curves for the figures beside them.
+        - `fresh`: begin again, whatever is there; references that no fit has touched are kept.
+        - `command`: goes into the header, for whoever wants to run it again.
+        - `observe`: told one line per row.
+        """
+        path = Path(folder) / f"{self.name}.jsonl"
+        # First, as it may read data: a missing folder must not cost the records of an older run.
+        work = self.work(settings, Path(folder), observe)
+        command = command or f"pushforward study {self.name.replace('_', '-')}"
+        header = Header.of_this_machine(self.name, settings.preset, 0, command, self.recipe(settings))
+        done = begin(path, header, work, fresh=fresh)
+        todo = [row for row in self.rows(settings) if row not in done]
+        observe(f"{len(done)} rows are recorded, {len(todo)} to go")
+        began = time.monotonic()
+        for number, row in enumerate(todo, start=1):
+            let_programs_go()
+            started = time.monotonic()
+            found = work.of(row)
+            seconds = time.monotonic() - started
+            records.append(path, [*found, settings.record(row, DONE, seconds)])
+            work.after(row)
+            minutes = (time.monotonic() - began) / 60
+            told = f"{work.summary(found)}{seconds:.0f} s, {minutes:.1f} min in all"
+            observe(f"{number}/{len(todo)} {row}: {told}")
+        return path
+
+
+def begin(path: Path, header: Header, work: Work, *, fresh: bool) -> set[Row]:
+    """Return the rows that are recorded to their end, in a file that holds nothing else."""
+    if fresh or not path.exists():
+        work.clear()
+        records.write(path, header)
+        return set()
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        # The line that a kill tore in two.
+        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    old, held = records.read(path)
+    refuse_other_preset(path, old, header.preset)
+    done = {work.row_of(record) for record in held if record.metric == DONE}
+    whole = [record for record in held if work.row_of(record) in done]
+    if len(whole) < len(held):
+        records.write(path, old, whole)
+    return done
+
+
+def refuse_other_preset(path: Path, old: Header, preset: str) -> None:
+    """Refuse to add to the records of another preset."""
+    if old.preset != preset:
+        raise ValueError(
+            f"`folder` holds the preset {old.preset!r} in {path.name}; got {preset!r}. "
+            "Choose another folder, or begin again with `--fresh`."
+        )

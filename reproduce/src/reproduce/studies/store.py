@@ -1,9 +1,9 @@
 """What a study keeps beside its records: fitted samplers and reference draws, in a hidden folder."""
 
-import io
 import json
+import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pushforward import files
 from pushforward.arrays import read_npz
 from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler, load
+from reproduce.data.folders import write_npz
 from reproduce.studies.row import Row
 
 
@@ -23,10 +24,7 @@ class Figures:
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
         """Add arrays, replacing those of the same name."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **(self.arrays() | arrays))  # pyright: ignore[reportArgumentType]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(self.path, buffer.getvalue())
+        write_npz(self.path, self.arrays() | arrays, compressed=True)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all arrays."""
@@ -35,6 +33,22 @@ class Figures:
     def array(self, name: str) -> np.ndarray | None:
         """Return one of the arrays, if it is there."""
         return self.arrays().get(name)
+
+
+class Beside(Figures):
+    """What a study leaves beside its records: arrays for figures, and a hidden folder."""
+
+    study: ClassVar[str]
+
+    def __init__(self, folder: Path):
+        """Open both in a folder of results."""
+        super().__init__(folder / f"{self.study}_draws.npz")
+        self.pieces = folder / f".{self.study}_samplers"
+
+    def clear(self) -> None:
+        """Forget everything: a new file of records begins."""
+        self.path.unlink(missing_ok=True)
+        shutil.rmtree(self.pieces, ignore_errors=True)
 
 
 class Store:
@@ -66,11 +80,7 @@ class Store:
 
     def keep_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Keep arrays under a name that says how they were made."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{name}.npz"
-        beside = path.with_suffix(".part.npz")
-        np.savez(beside, **arrays)  # pyright: ignore[reportArgumentType]
-        beside.replace(path)
+        write_npz(self.folder / f"{name}.npz", arrays)
 
     def arrays(self, name: str) -> dict[str, np.ndarray] | None:
         """Return the arrays of that name, if they are there."""

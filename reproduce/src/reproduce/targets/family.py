@@ -5,22 +5,21 @@ To see whether a method works where nobody tuned it. Number `i` is the same targ
 
 from math import log
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_count
 from pushforward.targets.mixture import Mixture
+from reproduce.targets.grid import KnownExact
 
 DIMS = (2, 3, 5, 8)
 LARGEST_SHIFT = 1e4
 """Also in units of a coordinate's scale: single precision resolves it to 1/1000 then, and no better."""
 
 
-class RandomTarget(ExactTarget):
+class RandomTarget(KnownExact):
     """A mixture of normals, bent, stretched and moved; normalised, with exact draws.
 
         v ~ mixture
@@ -35,11 +34,6 @@ class RandomTarget(ExactTarget):
     tails: Float[Array, " dim"]
     centre: Float[Array, " dim"]
     scale: Float[Array, " dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

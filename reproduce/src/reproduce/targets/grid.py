@@ -1,4 +1,4 @@
-"""A law on an interval, tabulated once on a fine grid: draws where no formula gives them."""
+"""What targets have in common: fields, and a law on an interval for draws where no formula gives them."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+
+from pushforward.base import ExactTarget, Target, Window
+
+
+class Known(Target):
+    """A target that has its number of coordinates and its name as fields."""
+
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+
+
+class KnownExact(ExactTarget):
+    """An exact target whose moments, name and window are fields."""
+
+    mean: Float[Array, " dim"] | None
+    covariance: Float[Array, "dim dim"] | None
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    window: Window | None = eqx.field(static=True)
 
 
 class GridLaw(eqx.Module):

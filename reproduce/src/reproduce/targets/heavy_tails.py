@@ -1,15 +1,15 @@
 from math import lgamma, log, pi
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import ExactTarget, Window
+from pushforward.base import Window
 from pushforward.checks import check_count, check_positive
 from pushforward.targets.mixture import check_components
+from reproduce.targets.grid import KnownExact
 
 
 def _log_z(df: float) -> float:
@@ -29,7 +29,7 @@ def _draw(key: Key[Array, ""], df: Float[Array, ""], shape: tuple[int, int]) -> 
     return jnp.sqrt(df * jnp.expm1(2 * exponent / df)) * jnp.cos(angle)
 
 
-class StudentT(ExactTarget):
+class StudentT(KnownExact):
     """Independent Student-t coordinates: `log q = -(v + 1)/2 sum_i log(1 + z_i^2 / v)`.
 
     Here `z = (x - loc) / scale` and `v` is the degrees of freedom. The mean exists for `v > 1`,
@@ -39,12 +39,7 @@ class StudentT(ExactTarget):
     df: Float[Array, ""]
     loc: Float[Array, " dim"]
     scale: Float[Array, " dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     log_z: Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -55,15 +50,7 @@ class StudentT(ExactTarget):
         *,
         name: str = "student_t",
     ):
-        """Make a product of `dim` marginals.
-
-        **Arguments:**
-
-        - `df`: degrees of freedom, above 0; 1 is the Cauchy law.
-        - `loc`, `scale`: one number for all coordinates, or an array of shape `(dim,)`.
-        - `dim`: the number of coordinates.
-        - `name`: for reports.
-        """
+        """Make a product of `dim` marginals; `loc` and `scale` may be numbers or have shape `(dim,)`."""
         df, dim = check_positive(df, "df"), check_count(dim, "dim")
         locs, scales = _spread(loc, "loc", dim), _spread(scale, "scale", dim)
         if not np.all(scales > 0):
@@ -94,7 +81,7 @@ def _spread(value: float | ArrayLike, argument: str, dim: int) -> Float[np.ndarr
     return np.broadcast_to(values, (dim,))
 
 
-class StudentTMixture(ExactTarget):
+class StudentTMixture(KnownExact):
     """A mixture of products of Student-t marginals, normalised: `sum_k w_k prod_i t_v(x_i - m_ki)`.
 
     `means` are the centres of the components, under the name that `Mixture` gives them, even where
@@ -105,12 +92,7 @@ class StudentTMixture(ExactTarget):
     weights: Float[Array, " k"]
     means: Float[Array, "k dim"]
     scale: Float[Array, ""]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     log_norm: Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -122,16 +104,7 @@ class StudentTMixture(ExactTarget):
         name: str = "student_t_mixture",
         window: Window | None = None,
     ):
-        """Make a mixture whose components differ in their centres only.
-
-        **Arguments:**
-
-        - `df`: degrees of freedom, above 0.
-        - `weights`: positive, shape `(k,)`; scaled to sum to one.
-        - `means`: the centres, shape `(k, dim)`.
-        - `scale`: of every marginal.
-        - `name`, `window`: for reports and plots.
-        """
+        """Make a mixture of components that differ in their centres, the `means`, only."""
         df, scale = check_positive(df, "df"), check_positive(scale, "scale")
         shares, centres = check_components(weights, means)
         self.dim, self.name, self.window = centres.shape[1], name, window

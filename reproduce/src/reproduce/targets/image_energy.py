@@ -6,13 +6,13 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from pushforward.base import Target
 from pushforward.checks import check_positive
+from reproduce.targets.grid import Known
 
 Energy = Callable[[Float[Array, "height width 1"]], Float[Array, ""]]
 
 
-class ImageEnergy(Target):
+class ImageEnergy(Known):
     """`log q_sigma(x) = -f(x) / sigma`: one function `f` for the images under any noise `N(0, sigma^2 I)`.
 
     **Arguments:**
@@ -25,8 +25,6 @@ class ImageEnergy(Target):
     energy: Energy
     shape: tuple[int, int] = eqx.field(static=True)
     sigma: float | Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def __init__(
         self,

@@ -79,19 +79,25 @@ def chunk_rows(memory_mb: float, weights: int, num_rows: int) -> int:
     return -(-num_rows // chunks)
 
 
-def in_chunks(
-    features: Float[np.ndarray, "rows features"], signs: Float[np.ndarray, " rows"], size: int, *, bias: bool
-) -> Float[Array, "chunks size weights"]:
-    """Return the signed rows in chunks, filled up with rows of zeros."""
-    num_rows, columns = features.shape
-    chunks = -(-num_rows // size)
-    rows = np.zeros((chunks * size, columns + bool(bias)), features.dtype)
-    rows[:num_rows, :columns] = features
+def laid_out(
+    features: Any, labels: Any, *, bias: bool, memory_mb: float = 16.0
+) -> tuple[Float[Array, "chunks size weights"], Float[Array, "chunks size"], Float[Array, " weights"]]:
+    """Return checked rows times their labels, in chunks filled up with zeros; margins and weights of zero.
+
+    A row has a one at its end for the bias.
+    """
+    matrix = check_features(features, bias=bias)
+    signs, num_rows = check_labels(labels, len(matrix)), len(matrix)
+    weights = matrix.shape[1] + bool(bias)
+    size = chunk_rows(memory_mb, weights, num_rows)
+    rows = np.pad(matrix, [(0, -num_rows % size), (0, int(bool(bias)))])
     if bias:
         rows[:num_rows, -1] = 1.0
-    rows[:num_rows] *= signs[:, None].astype(features.dtype)
+    rows[:num_rows] *= signs[:, None].astype(rows.dtype)
+    arrays = rows.reshape(-1, size, weights), np.zeros((len(rows) // size, size)), np.zeros(weights)
     # Not `jnp.asarray`, which compiles a program of its own for every new shape.
-    return jax.device_put(rows.reshape(chunks, size, -1))
+    held = [jax.device_put(np.asarray(each, rows.dtype)) for each in arrays]
+    return held[0], held[1], held[2]
 
 
 def _first(mask: np.ndarray) -> list[int]:

@@ -6,55 +6,55 @@ only the remainder is estimated. It is of third order, and most of it is in few 
 feature), so that drawing rows by the size of their remainder leaves an error of a few per cent.
 """
 
-from typing import Any
-
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy.special import expit
 
-from pushforward.base import Target
 from pushforward.checks import check_count
-from reproduce.targets.logistic import BayesianLogisticRegression, log_prior
+from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical
 from reproduce.targets.logistic_mode import Peak
 
 UNIFORM_SHARE = 0.1
 """Of the draws fall on all rows alike, so that no row's weight can be enormous."""
 
 
-class ExpandedLogistic(Target):
-    """The same posterior, as parabola plus remainder; only its minibatches are worth sampling from.
+class ExpandedMinibatch(Hierarchical):
+    """The parabola of all rows and the remainder of some, each counting its weight.
 
-        log L(w) = slope . d - 1/2 |root d|^2 + sum_i r_i(row_i . d),   d = w - origin
-        r_i(e) = log sigmoid(m_i + e) - log sigmoid(m_i) - s_i e + 1/2 s_i (1 - s_i) e^2,  s_i = sigmoid(-m_i)
-
-    Exact wherever it is evaluated: the expansion is an identity, no approximation.
+    log L(w) = slope . d - 1/2 |root d|^2 + sum_i weight_i r_i(row_i . d),   d = w - origin
+    r_i(e) = log sigmoid(m_i + e) - log sigmoid(m_i) - s_i e + 1/2 s_i (1 - s_i) e^2,  s_i = sigmoid(-m_i)
     """
 
     rows: Float[Array, "n weights"]
     margins: Float[Array, " n"]
+    weights: Float[Array, " n"]
+    slope: Float[Array, " weights"]
+    root: Float[Array, "weights weights"]
+    """A factor of the curvature and not the curvature: in single precision the flat directions survive."""
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return the log posterior, or an estimate of it whose gradient is unbiased."""
+        moved = x[:-1] - self.origin
+        parabola = self.slope @ moved - 0.5 * jnp.sum((self.root @ moved) ** 2)
+        rest = self.weights @ _remainder(self.margins, self.rows @ moved)
+        return parabola + rest + self.log_prior(x)
+
+
+class ExpandedLogistic(ExpandedMinibatch):
+    """The same posterior with all rows, of weight one; only its minibatches are worth sampling from.
+
+    Exact wherever it is evaluated: the expansion is an identity, no approximation.
+    """
+
     probability: Float[Array, " n"]
     """How likely each row is drawn."""
     threshold: Float[Array, " n"]
     alias: Int[Array, " n"]
     """Walker's table: a place drawn evenly stands for itself or for its alias."""
-    origin: Float[Array, " weights"]
-    slope: Float[Array, " weights"]
-    root: Float[Array, "weights weights"]
-    """A factor of the curvature and not the curvature: in single precision the flat directions survive."""
-    shape: float = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return the log posterior, all rows at once: for tests and small data."""
-        ones = jnp.ones_like(self.margins)
-        return _expanded(self, x, self.rows, self.margins, ones)
-
-    def minibatch(self, key: Key[Array, ""], size: int) -> "ExpandedMinibatch":
+    def minibatch(self, key: Key[Array, ""], size: int) -> ExpandedMinibatch:
         """Return another target with `size` rows drawn by their remainders; its scores are unbiased."""
         key_place, key_side = jax.random.split(key)
         place = jax.random.randint(key_place, (check_count(size, "size"),), 0, self.margins.size)
@@ -67,43 +67,8 @@ class ExpandedLogistic(Target):
             origin=self.origin,
             slope=self.slope,
             root=self.root,
-            shape=self.shape,
-            rate=self.rate,
-            dim=self.dim,
-            name=f"{self.name}_minibatch",
+            **self.facts("_minibatch"),
         )
-
-
-class ExpandedMinibatch(Target):
-    """The parabola of all rows and the remainder of some: see `ExpandedLogistic.minibatch`."""
-
-    rows: Float[Array, "n weights"]
-    margins: Float[Array, " n"]
-    weights: Float[Array, " n"]
-    origin: Float[Array, " weights"]
-    slope: Float[Array, " weights"]
-    root: Float[Array, "weights weights"]
-    shape: float = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return an estimate of the log posterior; its gradient is unbiased."""
-        return _expanded(self, x, self.rows, self.margins, self.weights)
-
-
-def _expanded(
-    target: Any,
-    x: Float[Array, " dim"],
-    rows: Float[Array, "n weights"],
-    margins: Float[Array, " n"],
-    weights: Float[Array, " n"],
-) -> Float[Array, ""]:
-    moved = x[:-1] - target.origin
-    parabola = target.slope @ moved - 0.5 * jnp.sum((target.root @ moved) ** 2)
-    rest = weights @ _remainder(margins, rows @ moved)
-    return parabola + rest + log_prior(x, target.shape, target.rate)
 
 
 def _remainder(margin: Float[Array, " n"], moved: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -119,8 +84,7 @@ def expand(target: BayesianLogisticRegression, peak: Peak) -> ExpandedLogistic:
     Rows are drawn by the size of their remainder's score under the Laplace approximation: with
     `v = row . C row` the variance of a row's margin, about `|s (1 - s) (1 - 2 s)| v^(3/2)`.
     """
-    weights = target.dim - 1
-    rows = np.asarray(target.rows).reshape(-1, weights)[: target.num_rows]
+    rows = np.asarray(target.flat_rows)
     margins = peak.margins[: target.num_rows]
     missing = expit(-margins)
     factor = np.linalg.cholesky(peak.covariance[:-1, :-1])
@@ -137,15 +101,12 @@ def expand(target: BayesianLogisticRegression, peak: Peak) -> ExpandedLogistic:
     dtype = target.rows.dtype
     threshold, alias = alias_table(probability)
     arrays = {"margins": margins, "probability": probability, "threshold": threshold, "root": root}
-    arrays |= {"slope": peak.slope, "origin": peak.origin}
+    arrays |= {"slope": peak.slope, "origin": peak.origin, "weights": np.ones(len(rows))}
     return ExpandedLogistic(
         rows=jax.device_put(rows),
         alias=jax.device_put(alias),
         **{name: jax.device_put(np.asarray(a, dtype)) for name, a in arrays.items()},
-        shape=target.shape,
-        rate=target.rate,
-        dim=target.dim,
-        name=target.name,
+        **target.facts(),
     )
 
 

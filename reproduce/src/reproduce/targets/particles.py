@@ -1,38 +1,62 @@
-"""Clusters of particles whose energy knows only distances: DW-4 and LJ-13, and what to agree on."""
+"""Targets of physics, of which nobody knows exact draws: the particles DW-4 and LJ-13, a lattice field."""
+
+import abc
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pushforward.base import Target
 from pushforward.checks import check_count, check_positive
+from reproduce.targets.grid import Known
 
 CORE = 0.5
 """In units of the best distance: nearer pairs have energies above 3,900, where no draw ever is."""
 
 
-class DoubleWellParticles(Target):
-    """Particles whose every pair feels a double well in its distance, `log q = -E / T - n |c|^2 / 2`.
-
-        E = sum over pairs i < j of a (r_ij - r0)^4 + b (r_ij - r0)^2
+class Particles(Known):
+    """Particles in a space, of which only the energy is told: `log q = -E / T - n |c|^2 / 2`.
 
     **Symmetries.** Turns and mirror images of the whole, exchange of particles (`n!`). Shifts of the whole
     are a symmetry of `E`, which would leave the density improper in `dim = n * space` coordinates; the last
     term, with `c` the mean position, holds the centre at a standard normal and leaves all distances alone.
     Public reference sets are centred instead: take the mean position out before comparing, and compare what
-    the symmetries do not move, such as `pair_distances`. Two reference sets in circulation differ by 1.7 %
-    in their mean distance, so that a reference is best made anew. No exact sampler is known.
+    the symmetries do not move, such as `pair_distances`. No exact sampler is known.
+    """
+
+    temperature: Float[Array, ""]
+    num_particles: int = eqx.field(static=True)
+    space: int = eqx.field(static=True)
+
+    def __init__(self, num_particles: int, space: int, temperature: float, name: str):
+        """Place `num_particles` in `space` dimensions."""
+        self.num_particles = check_count(num_particles, "num_particles", at_least=2)
+        self.space = check_count(space, "space")
+        self.dim, self.name = self.num_particles * self.space, name
+        self.temperature = jnp.asarray(check_positive(temperature, "temperature"), float)
+
+    @abc.abstractmethod
+    def energy(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return `E`."""
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return `-E / T` and the term that holds the centre."""
+        centre = jnp.mean(x.reshape(self.num_particles, self.space), axis=0)
+        return -self.energy(x) / self.temperature - 0.5 * self.num_particles * jnp.sum(centre**2)
+
+
+class DoubleWellParticles(Particles):
+    """Particles whose every pair feels a double well in its distance.
+
+        E = sum over pairs i < j of a (r_ij - r0)^4 + b (r_ij - r0)^2
+
+    Two reference sets in circulation differ by 1.7 % in their mean distance, so that a reference is best made
+    anew.
     """
 
     a: Float[Array, ""]
     b: Float[Array, ""]
     offset: Float[Array, ""]
-    temperature: Float[Array, ""]
-    num_particles: int = eqx.field(static=True)
-    space: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,14 +69,11 @@ class DoubleWellParticles(Target):
         temperature: float = 1.0,
         name: str = "dw4",
     ):
-        """Place `num_particles` in `space` dimensions; the defaults are the usual four in the plane."""
-        self.num_particles = check_count(num_particles, "num_particles", at_least=2)
-        self.space = check_count(space, "space")
-        self.dim, self.name = self.num_particles * self.space, name
+        """Make particles with `r0 = offset`; the defaults are the usual four in the plane."""
+        super().__init__(num_particles, space, temperature, name)
         self.a = jnp.asarray(check_positive(a, "a"), float)
         self.b = jnp.asarray(b, float)
         self.offset = jnp.asarray(check_positive(offset, "offset", zero=True), float)
-        self.temperature = jnp.asarray(check_positive(temperature, "temperature"), float)
 
     def energy(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the sum over pairs, each counted once."""
@@ -62,34 +83,23 @@ class DoubleWellParticles(Target):
         gap = (jnp.sqrt(jnp.maximum(squared, tiny)) - self.offset) ** 2
         return jnp.sum(self.a * gap**2 + self.b * gap)
 
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return `-E / T` and the term that holds the centre."""
-        return -self.energy(x) / self.temperature + _held_centre(x, self.num_particles, self.space)
 
-
-class LennardJones(Target):
-    """A Lennard-Jones cluster in a harmonic well, `log q = -E / T - n |c|^2 / 2`.
+class LennardJones(Particles):
+    """A Lennard-Jones cluster in a harmonic well.
 
         E = strength sum over pairs i < j of [ (1/r_ij)^12 - 2 (1/r_ij)^6 ] + 1/2 sum_i |x_i - c|^2
 
     with distances in units of the best one and `c` the mean position.
-
-    **Symmetries.** As `DoubleWellParticles`: turns, mirror images, `n!` exchanges; the centre is held too.
 
     **A trap.** Papers write a sum over pairs with a factor 1/2 for counting each twice. The code whose draws
     are the usual reference counts each pair twice and leaves out the half, which is `strength = 2`, the
     default here; older code of the same authors has `strength = 1`, a cluster at twice the temperature.
 
     Below half the best distance the pair energy goes on as a straight line in `r^2`, so that a point anywhere
-    has a finite energy and score; draws never are there. No exact sampler is known.
+    has a finite energy and score; draws never are there.
     """
 
     strength: Float[Array, ""]
-    temperature: Float[Array, ""]
-    num_particles: int = eqx.field(static=True)
-    space: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -100,12 +110,9 @@ class LennardJones(Target):
         temperature: float = 1.0,
         name: str = "lj13",
     ):
-        """Place `num_particles` in `space` dimensions; the defaults are the usual thirteen."""
-        self.num_particles = check_count(num_particles, "num_particles", at_least=2)
-        self.space = check_count(space, "space")
-        self.dim, self.name = self.num_particles * self.space, name
+        """Make a cluster; the defaults are the usual thirteen."""
+        super().__init__(num_particles, space, temperature, name)
         self.strength = jnp.asarray(check_positive(strength, "strength"), float)
-        self.temperature = jnp.asarray(check_positive(temperature, "temperature"), float)
 
     def energy(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the pairs' energy and that of the harmonic well."""
@@ -113,10 +120,6 @@ class LennardJones(Target):
         positions = x.reshape(self.num_particles, self.space)
         around = positions - jnp.mean(positions, axis=0)
         return self.strength * jnp.sum(pairs) + 0.5 * jnp.sum(around**2)
-
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return `-E / T` and the term that holds the centre."""
-        return -self.energy(x) / self.temperature + _held_centre(x, self.num_particles, self.space)
 
 
 def squared_pair_distances(x: Float[Array, " dim"], num_particles: int, space: int) -> Float[Array, " pairs"]:
@@ -140,11 +143,6 @@ def _lennard_jones(squared: Float[Array, " pairs"]) -> Float[Array, " pairs"]:
     return cubed**2 - 2.0 * cubed + slope * jnp.minimum(squared - core, 0.0)
 
 
-def _held_centre(x: Float[Array, " dim"], num_particles: int, space: int) -> Float[Array, ""]:
-    centre = jnp.mean(x.reshape(num_particles, space), axis=0)
-    return -0.5 * num_particles * jnp.sum(centre**2)
-
-
 def dw4() -> DoubleWellParticles:
     """Return DW-4: four particles in the plane, a double well in every distance (Köhler et al. 2020)."""
     return DoubleWellParticles()
@@ -153,3 +151,35 @@ def dw4() -> DoubleWellParticles:
 def lj13() -> LennardJones:
     """Return LJ-13: thirteen particles in space, at the strength of the usual reference draws."""
     return LennardJones()
+
+
+class Phi4(Known):
+    """The scalar field of lattice physics on a periodic square of `side^2` sites, `log q = -S`.
+
+    `S = sum over sites of (1 - 2 lam) phi^2 + lam phi^4 - 2 kappa phi (phi_right + phi_down)`.
+    At `lam = 0.022` the field orders near `kappa = 0.27`: below it one broad mode, above it two,
+    related by `phi -> -phi`. No exact sampler is known.
+    """
+
+    kappa: Float[Array, ""]
+    lam: Float[Array, ""]
+    side: int = eqx.field(static=True)
+
+    def __init__(self, side: int = 8, kappa: float = 0.25, lam: float = 0.022):
+        """Make a lattice; `lam` above 0 keeps the density proper for every `kappa`."""
+        self.side = check_count(side, "side", at_least=2)
+        self.dim, self.name = self.side**2, "phi4"
+        self.kappa = jnp.asarray(kappa, float)
+        self.lam = jnp.asarray(check_positive(lam, "lam"), float)
+
+    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Return minus the action of the field, given row by row."""
+        field = x.reshape(self.side, self.side)
+        neighbours = jnp.roll(field, -1, axis=0) + jnp.roll(field, -1, axis=1)
+        site = (1 - 2 * self.lam) * field**2 + self.lam * field**4
+        return jnp.sum(2 * self.kappa * field * neighbours - site)
+
+
+def phi4(side: int = 8, kappa: float = 0.25, lam: float = 0.022) -> Phi4:
+    """Return a scalar field on `side^2` sites, by default a little short of its ordered phase."""
+    return Phi4(side, kappa, lam)

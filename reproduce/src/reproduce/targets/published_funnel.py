@@ -1,12 +1,12 @@
-import equinox as eqx
-import jax
-from jaxtyping import Array, Float, Key
+import dataclasses
 
-from pushforward.base import ExactTarget, Window
+import jax
+from jaxtyping import Array, Float
+
 from pushforward.targets.funnels import Funnel, funnel
 
 
-class PublishedFunnel(ExactTarget):
+class PublishedFunnel(Funnel):
     """The funnel as the published runs seem to have seen it: the right density, a wrong score.
 
     The public code that the paper's targets come from differentiates the prior of `y` by its
@@ -19,36 +19,20 @@ class PublishedFunnel(ExactTarget):
     of it exists: `sample` draws from the right funnel, which is how the paper's floor is made.
     """
 
-    funnel: Funnel
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
-
     def __init__(self, funnel: Funnel, *, name: str = "published_funnel"):
         """Spoil the score of `funnel`."""
-        self.funnel, self.name = funnel, name
-        self.mean, self.covariance = funnel.mean, funnel.covariance
-        self.dim, self.window = funnel.dim, funnel.window
-
-    @property
-    def log_z(self) -> Float[Array, ""]:
-        """The log of the integral of `exp(log_density)`: the right funnel's."""
-        return self.funnel.log_z
+        for field in dataclasses.fields(funnel):
+            setattr(self, field.name, getattr(funnel, field.name))
+        self.name = name
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the right log density; its gradient is the wrong score."""
-        return _published_log_density(self.funnel, x)
-
-    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n dim"]:
-        """Draw from the right funnel."""
-        return self.funnel.sample(key, num_samples)
+        return _published_log_density(self, x)
 
 
 @jax.custom_jvp
 def _published_log_density(funnel: Funnel, x: Float[Array, " dim"]) -> Float[Array, ""]:
-    return funnel.log_density(x)
+    return Funnel.log_density(funnel, x)
 
 
 @_published_log_density.defjvp
@@ -57,7 +41,7 @@ def _published_jvp(primals, tangents):
     offset, s = x[funnel.neck] - funnel.neck_mean, funnel.neck_scale
     # Written as a change to the right score, so that it can itself be differentiated.
     change = offset**2 / s**3 - 1 / s + offset / s**2
-    score = jax.grad(funnel.log_density)(x).at[funnel.neck].add(change)
+    score = jax.grad(lambda point: Funnel.log_density(funnel, point))(x).at[funnel.neck].add(change)
     return _published_log_density(funnel, x), score @ x_dot
 
 

@@ -2,24 +2,21 @@
 
 from math import sqrt
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from pushforward.base import Target
 from pushforward.checks import check_positive
-from reproduce.targets.logistic import BayesianLogisticRegression
-from reproduce.targets.logistic_data import check_features, check_labels, chunk_rows, in_chunks
-from reproduce.targets.logistic_sums import log_likelihood
+from reproduce.targets.grid import Known
+from reproduce.targets.logistic import BayesianLogisticRegression, log_likelihood
+from reproduce.targets.logistic_data import laid_out
 
 FAINTEST = 0.1
 """Grey levels of spread (of 16) below which a pixel of the digits is left out."""
 
 
-class NormalLogistic(Target):
+class NormalLogistic(Known):
     """Logistic regression with a fixed prior: `y_i ~ sigmoid(y_i f_i . w)`, `w ~ N(0, prior_scale^2 I)`.
 
         log q(w) = sum_i log sigmoid(y_i f_i . w) - |w|^2 / (2 prior_scale^2)
@@ -33,8 +30,6 @@ class NormalLogistic(Target):
     margins: Float[Array, "chunks size"]
     origin: Float[Array, " weights"]
     prior_scale: Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -45,22 +40,9 @@ class NormalLogistic(Target):
         prior_scale: float = 1.0,
         name: str = "normal_logistic",
     ):
-        """Take the data, its features brought to comparable ranges before.
-
-        **Arguments:**
-
-        - `features`: shape `(rows, features)`, finite, no column constant.
-        - `labels`: shape `(rows,)`, of two classes; the larger one counts as `+1`.
-        - `bias`: append a column of ones.
-        - `prior_scale`: standard deviation of every weight.
-        - `name`: for reports.
-        """
-        matrix = check_features(features, bias=bias)
-        signs = check_labels(labels, len(matrix))
-        self.dim, self.name = matrix.shape[1] + bool(bias), name
-        self.rows = in_chunks(matrix, signs, chunk_rows(16.0, self.dim, len(matrix)), bias=bias)
-        self.margins = jax.device_put(np.zeros(self.rows.shape[:2], self.rows.dtype))
-        self.origin = jax.device_put(np.zeros(self.dim, self.rows.dtype))
+        """Take the data as `BayesianLogisticRegression` does."""
+        self.rows, self.margins, self.origin = laid_out(features, labels, bias=bias)
+        self.dim, self.name = self.origin.size, name
         self.prior_scale = jnp.asarray(check_positive(prior_scale, "prior_scale"), float)
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:

@@ -1,17 +1,15 @@
 from math import log, pi
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Window
 from pushforward.checks import check_count
-from reproduce.targets.grid import GridLaw
+from reproduce.targets.grid import GridLaw, KnownExact
 
 
-class ManyWell(ExactTarget):
+class ManyWell(KnownExact):
     """Independent pairs `(d, v)`, each a lopsided double well times a standard normal.
 
     `log q = sum over pairs of 0.5 d + 6 d^2 - d^4 - v^2 / 2`, with the pairs interleaved as
@@ -20,11 +18,6 @@ class ManyWell(ExactTarget):
     """
 
     law: GridLaw
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(self, dim: int, *, name: str = "many_well"):
         """Make `dim / 2` pairs."""

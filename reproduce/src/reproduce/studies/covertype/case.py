@@ -1,15 +1,25 @@
-"""One split of the data, with all that its rows share: target, mode, frame, held-out part."""
+"""One split of the data, with all that its rows share, and what is kept beside the records."""
 
 import resource
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
+from pushforward.run.checkpoint import Checkpoint
 from reproduce.data import Covertype, Split, covertype, split, stand_in
 from reproduce.rivals import laplace
+from reproduce.studies.covertype.blocks import BlockedLogistic, in_blocks
 from reproduce.studies.covertype.settings import Settings
-from reproduce.targets import BayesianLogisticRegression, BlockedLogistic, ExpandedLogistic, expand, in_blocks
+from reproduce.studies.row import Row
+from reproduce.studies.store import Beside, Figures
+from reproduce.targets import BayesianLogisticRegression, ExpandedLogistic, expand
 from reproduce.targets.logistic_mode import Peak
 
 COPIES = 8
@@ -83,3 +93,34 @@ def peak_memory_gb() -> float:
     """Return the most memory this process has held."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+class Store(Beside):
+    """Figures for the report and for rows that need the reference; half-done rows."""
+
+    study = "covertype"
+
+    def keep_piece(self, row: Row, arrays: dict[str, np.ndarray]) -> None:
+        """Keep a half-done row, so that an interruption costs a piece of it and not the whole."""
+        self._piece(row).add(arrays)
+
+    def piece(self, row: Row) -> dict[str, np.ndarray] | None:
+        """Return what is kept of a half-done row."""
+        return self._piece(row).arrays() or None
+
+    @contextmanager
+    def memory(self, row: Row, settings: dict[str, Any]) -> Iterator[Checkpoint]:
+        """Yield the checkpoints of a row's training; every minute one, the last two kept."""
+        folder = self.pieces / f"{row.method}-{row.target}-{row.seed}"
+        kept = Checkpoint(folder, {"row": str(row), "settings": settings})
+        try:
+            yield kept
+        finally:
+            kept.close()
+
+    def forget(self, row: Row) -> None:
+        """Forget the training of a row that is recorded."""
+        shutil.rmtree(self.pieces / f"{row.method}-{row.target}-{row.seed}", ignore_errors=True)
+
+    def _piece(self, row: Row) -> Figures:
+        return Figures(self.pieces / f"{row.method}-{row.target}-{row.seed}.npz")

@@ -1,6 +1,7 @@
 """One split's judge: what is held out, and the means and spreads of every coordinate against NUTS."""
 
 import time
+from functools import partial
 
 import jax
 import numpy as np
@@ -8,11 +9,10 @@ from jaxtyping import Array, Float, Key
 
 from reproduce.metrics.predictive import Predictive, predictive
 from reproduce.records import Record
-from reproduce.studies.covertype.case import Case
-from reproduce.studies.covertype.settings import STUDY, Settings
-from reproduce.studies.covertype.store import Store
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
+from reproduce.studies.covertype.case import Case, Store
+from reproduce.studies.covertype.settings import Settings
+from reproduce.studies.row import Draw, Row
+from reproduce.timing import take_turns
 
 MEAN_BAR, SD_BAR = 0.1, 0.1
 REPEATS = 5
@@ -25,23 +25,6 @@ class Judge:
     def __init__(self, case: Case, store: Store, settings: Settings):
         """Judge draws of one split."""
         self.case, self.store, self.settings = case, store, settings
-
-    def record(
-        self,
-        row: Row,
-        metric: str,
-        value: float | int,
-        *,
-        spread: float | None = None,
-        n: int | None = None,
-        repeats: int | None = None,
-        floor: float | None = None,
-    ) -> Record:
-        """Return a record of this row."""
-        return Record(
-            STUDY, self.settings.preset, row.method, row.target, metric, value=value, spread=spread, n=n,
-            repeats=repeats, seed=row.seed, floor=floor,
-        )  # fmt: skip
 
     def predict(self, draws: Float[np.ndarray, "n dim"]) -> Predictive:
         """Return how well draws predict the held-out part."""
@@ -59,13 +42,7 @@ class Judge:
             floor = None if reference is None or row.method == "nuts" else float(reference)
             if row.method == "nuts":
                 self.store.add({f"reference/{metric}/{row.target}/{row.seed}": np.array(values.mean())})
-            spread = float(values.std(ddof=1)) if len(values) > 1 else None
-            records.append(
-                self.record(
-                    row, metric, float(values.mean()), spread=spread, n=len(sets[0]), repeats=len(sets),
-                    floor=floor,
-                )
-            )  # fmt: skip
+            records.append(self.settings.record(row, metric, values, n=len(sets[0]), floor=floor))
         return records
 
     def moment_records(self, row: Row, draws: Float[np.ndarray, "n dim"]) -> list[Record]:
@@ -85,15 +62,18 @@ class Judge:
         ratios = moments[1] / reference[1]
         if not (np.isfinite(errors).all() and np.isfinite(ratios).all()):
             names = ("mean_error", "mean_share", "sd_ratio", "sd_share", "sd_low", "sd_high")
-            return [self.record(row, name, float("nan"), n=len(x)) for name in names]
+            return self.settings.figures(row, dict.fromkeys(names, np.nan), n=len(x))
         low, middle, high = np.quantile(ratios, [0.025, 0.5, 0.975])
+        # Of the coordinates' errors the value that 95 % do not exceed: no interpolation between two.
+        ranked = float(np.quantile(errors, 0.95, method="inverted_cdf"))
+        record = partial(self.settings.record, row, n=len(x))
         return [
-            self.record(row, "mean_error", _rank(errors, 0.95), spread=float(errors.max()), n=len(x)),
-            self.record(row, "mean_share", float(np.mean(errors <= MEAN_BAR)), n=len(x)),
-            self.record(row, "sd_ratio", float(middle), spread=float(high - low) / 2, n=len(x)),
-            self.record(row, "sd_share", float(np.mean(np.abs(ratios - 1) <= SD_BAR)), n=len(x)),
-            self.record(row, "sd_low", float(ratios.min()), n=len(x)),
-            self.record(row, "sd_high", float(ratios.max()), n=len(x)),
+            record("mean_error", ranked, spread=float(errors.max())),
+            record("mean_share", np.mean(errors <= MEAN_BAR)),
+            record("sd_ratio", middle, spread=float(high - low) / 2),
+            record("sd_share", np.mean(np.abs(ratios - 1) <= SD_BAR)),
+            record("sd_low", ratios.min()),
+            record("sd_high", ratios.max()),
         ]
 
     def fresh_draws(self, row: Row, draw: Draw) -> list[Record]:
@@ -113,8 +93,10 @@ class Judge:
         s = self.settings
         hundred = _seconds(draw, row.key("speed"), s.predictive_draws, s.speed_repeats)
         many = _seconds(draw, row.key("speed"), s.moment_draws, max(2, s.speed_repeats // 5))
-        records = [_timing(self, row, "seconds_per_100_draws", hundred, s.predictive_draws)]
-        records.append(_timing(self, row, "seconds_per_many_draws", many, s.moment_draws))
+        records = [
+            s.timing(row, "seconds_per_100_draws", hundred, s.predictive_draws),
+            s.timing(row, "seconds_per_many_draws", many, s.moment_draws),
+        ]
         theirs = self.store.array(f"reference/seconds_per_effective_draw/{row.target}/{row.seed}")
         if theirs is None:
             return records
@@ -122,33 +104,13 @@ class Judge:
         ours = float(np.median(hundred)) / s.predictive_draws
         gain = float(theirs) - ours
         even = train_seconds / gain if gain > 0 else float("nan")
-        return [
-            *records,
-            self.record(row, "speed_ratio", float(theirs) / ours),
-            self.record(row, "speed_ratio_many", float(theirs) / (float(np.median(many)) / s.moment_draws)),
-            self.record(row, "break_even", even),
-        ]
-
-
-def _rank(values: Float[np.ndarray, " dim"], share: float) -> float:
-    """Return the value that a share of the coordinates do not exceed: no interpolation between two."""
-    return float(np.quantile(values, share, method="inverted_cdf"))
+        ratios = {
+            "speed_ratio": float(theirs) / ours,
+            "speed_ratio_many": float(theirs) / (float(np.median(many)) / s.moment_draws),
+        }
+        return [*records, *s.figures(row, {**ratios, "break_even": even})]
 
 
 def _seconds(draw: Draw, key: Key[Array, ""], n: int, repeats: int) -> np.ndarray:
     """Return the processor's seconds: what else runs on the machine must favour nobody."""
-    jax.block_until_ready(draw(key, n))
-    times = []
-    for each in jax.random.split(key, repeats):
-        started = time.process_time()
-        jax.block_until_ready(draw(each, n))
-        times.append(time.process_time() - started)
-    return np.array(times)
-
-
-def _timing(judge: Judge, row: Row, metric: str, times: np.ndarray, n: int) -> Record:
-    """Record a median, with half the distance between the quartiles as its spread: clocks have outliers."""
-    low, high = np.quantile(times, [0.25, 0.75])
-    return judge.record(
-        row, metric, float(np.median(times)), spread=float(high - low) / 2, n=n, repeats=len(times)
-    )
+    return np.array(take_turns({"draw": lambda: draw(key, n)}, repeats, time.process_time)["draw"])

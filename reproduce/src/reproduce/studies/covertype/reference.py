@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pushforward.draws.labelled import import_arviz
 from reproduce.records import Record
-from reproduce.studies.covertype.case import Case
+from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.judge import Judge
-from reproduce.studies.covertype.store import Store
+from reproduce.studies.fitting import diagnosed
 from reproduce.studies.row import Row
 
 
@@ -76,14 +75,11 @@ def _restore(like, kept: dict[str, np.ndarray]):
 
 
 def _records(row: Row, case: Case, judge: Judge, store: Store, kept: dict[str, np.ndarray]) -> list[Record]:
-    arviz, s = import_arviz(), judge.settings
+    s = judge.settings
     tuned = slice(s.nuts_warmup, s.nuts_warmup + s.nuts_draws)
     u = kept["draws"][tuned]
     x = np.asarray(jax.vmap(jax.vmap(case.frame))(jax.device_put(u)))
-    # ArviZ counts chains first.
-    chains = np.swapaxes(x, 0, 1).astype(np.float64)
-    ess = np.array([float(arviz.ess(chains[:, :, j], method="bulk")) for j in range(chains.shape[2])])
-    rhat = np.array([float(arviz.rhat(chains[:, :, j])) for j in range(chains.shape[2])])
+    ess, rhat = diagnosed(x)
     seconds = kept["seconds"][1] * len(u) / max(len(kept["draws"]) - s.nuts_warmup, 1)
     each = seconds / float(np.median(ess))
     store.add({
@@ -99,14 +95,11 @@ def _records(row: Row, case: Case, judge: Judge, store: Store, kept: dict[str, n
     return [
         *judge.predictive_records(row, sets),
         *judge.moment_records(row, flat),
-        judge.record(row, "train_seconds", float(kept["wall"][0])),
-        judge.record(row, "train_cpu_seconds", float(kept["seconds"].sum())),
-        judge.record(row, "seconds_per_effective_draw", each, n=len(flat)),
-        judge.record(row, "seconds_per_100_draws", 100 * each, n=len(flat)),
-        judge.record(row, "ess", float(np.median(ess)), spread=float(ess.min()), n=len(flat)),
-        judge.record(row, "rhat", float(np.nanmax(rhat)), n=len(flat)),
-        judge.record(row, "acceptance", float(kept["acceptance"][tuned].mean())),
-        judge.record(row, "divergent", float(kept["divergent"][tuned].mean())),
-        judge.record(row, "leapfrog_steps", float(kept["leapfrog_steps"][tuned].mean())),
-        judge.record(row, "iterations", len(kept["draws"])),
+        *s.figures(row, {"train_seconds": kept["wall"][0], "train_cpu_seconds": kept["seconds"].sum()}),
+        s.record(row, "seconds_per_effective_draw", each, n=len(flat)),
+        s.record(row, "seconds_per_100_draws", 100 * each, n=len(flat)),
+        s.record(row, "ess", np.median(ess), spread=float(ess.min()), n=len(flat)),
+        s.record(row, "rhat", np.nanmax(rhat), n=len(flat)),
+        *s.figures(row, {m: kept[m][tuned].mean() for m in ("acceptance", "divergent", "leapfrog_steps")}),
+        s.record(row, "iterations", len(kept["draws"])),
     ]

@@ -5,10 +5,9 @@ import time
 import numpy as np
 
 from pushforward.training.loop import Row as Line
+from reproduce.studies.covertype.case import Store
 from reproduce.studies.covertype.judge import Judge
-from reproduce.studies.covertype.store import Store
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
+from reproduce.studies.row import Draw, Row
 
 
 class Watch:

@@ -9,19 +9,16 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.training import Outcome, run
 from pushforward.training.loop import Position, nothing
-from reproduce.minibatched import minibatched
 from reproduce.posterior import RECIPE, DataPlan, fit_posterior
 from reproduce.records import Record
 from reproduce.rivals import laplace
-from reproduce.studies.covertype.case import Case
+from reproduce.rivals.minibatched import minibatched
+from reproduce.studies.covertype.case import Case, Store
 from reproduce.studies.covertype.judge import Judge
-from reproduce.studies.covertype.recipes import method_of
-from reproduce.studies.covertype.settings import SLOW
-from reproduce.studies.covertype.store import Store
+from reproduce.studies.covertype.settings import SLOW, method_of
 from reproduce.studies.covertype.watch import Watch
-from reproduce.studies.drawing import Draw
-from reproduce.studies.fitting import at_its_end
-from reproduce.studies.row import Row
+from reproduce.studies.fitting import at_its_end, size_of
+from reproduce.studies.row import Draw, Row
 
 PLAIN_LARGE = 20
 """Times as many rows a step in the row that tries to outspend the noise."""
@@ -33,12 +30,9 @@ def laplace_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record
     law = laplace.gaussian(case.target.peak())
     seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu_started
     draw = eqx.filter_jit(lambda key, n: law.sample(key, n))
-    return [
-        *judge.fresh_draws(row, draw),
-        *judge.speed_records(row, draw, cpu_seconds),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-    ]
+    costs = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds}
+    judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, cpu_seconds)]
+    return [*judged, *judge.settings.figures(row, costs)]
 
 
 def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
@@ -57,16 +51,12 @@ def ours_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
     ))  # fmt: skip
     cpu_seconds, seconds = watch.cpu(), done.seconds - watch.looked
     watch.keep(store, done.history)
-    size = sum(a.size for a in jax.tree.leaves(eqx.filter(done.sampler.network, eqx.is_inexact_array)))
-    efficiency = done.sampler.about["metrics"].get("efficiency")
+    figures = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds, "iterations": settings.num_steps}
+    figures |= {"parameters": size_of(done.sampler.network), **done.sampler.about["metrics"]}
     return [
         *judge.fresh_draws(row, done.sampler.sample),
         *judge.speed_records(row, done.sampler.sample, cpu_seconds),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-        judge.record(row, "iterations", settings.num_steps),
-        judge.record(row, "parameters", size),
-        *([] if efficiency is None else [judge.record(row, "efficiency", efficiency)]),
+        *s.figures(row, figures),
     ]
 
 
@@ -112,12 +102,8 @@ def baseline_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Recor
         judged = judge.fixed_draws(row, np.asarray(draw(key_run, s.predictive_draws)))
     else:
         judged = [*judge.fresh_draws(row, draw), *judge.speed_records(row, draw, cpu_seconds)]
-    return [
-        *judged,
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "train_cpu_seconds", cpu_seconds),
-        judge.record(row, "iterations", result.at.step),
-    ]
+    costs = {"train_seconds": seconds, "train_cpu_seconds": cpu_seconds, "iterations": result.at.step}
+    return [*judged, *s.figures(row, costs)]
 
 
 def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
@@ -135,12 +121,9 @@ def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
                 estimate = _scores(case.in_frame(_minibatch(target, key, rows)), points)
                 errors.append(np.asarray(estimate - truth))
             noise = np.sqrt(np.mean(np.square(errors), axis=(0, 1)))
-            found.append(
-                judge.record(
-                    row, f"score_noise_{name}_{rows}", float(np.sqrt(np.mean(noise**2))),
-                    spread=float(noise.max()), n=rows, repeats=10,
-                )
-            )  # fmt: skip
+            size, worst = np.sqrt(np.mean(noise**2)), float(noise.max())
+            metric = f"score_noise_{name}_{rows}"
+            found.append(judge.settings.record(row, metric, size, spread=worst, n=rows, repeats=10))
     return found
 
 

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from reproduce.data.images import Images
 from reproduce.images import small_classifier, wide_resnet
-from reproduce.studies.ebm.averaging import moving_average
 from reproduce.studies.ebm.keeping import train
+from reproduce.studies.ebm.noise import begun, descended
 from reproduce.studies.ebm.settings import Settings
 
 SHIFT = 2
@@ -48,9 +48,7 @@ def classifier_stage(settings: Settings, data: Images, folder: Path, observe: Ca
     steps = settings.classifier_steps
     rate = optax.cosine_onecycle_schedule(max(steps, 2), settings.classifier_rate)
     rule = optax.adamw(rate, weight_decay=1e-2)
-    state = ClassifierState(
-        net, net, rule.init(eqx.filter(net, eqx.is_inexact_array)), jnp.zeros((), jnp.int32)
-    )
+    state = begun(ClassifierState, net, net, rule)
     pixels, labels = jax.device_put(data.train), jax.device_put(data.train_labels.astype(np.int32))
 
     @eqx.filter_jit
@@ -65,13 +63,8 @@ def classifier_stage(settings: Settings, data: Images, folder: Path, observe: Ca
         def loss(net):
             return jnp.mean(optax.softmax_cross_entropy(jax.vmap(net)(x), wanted))
 
-        value, gradient = eqx.filter_value_and_grad(loss)(state.net)
-        updates, optimiser = rule.update(
-            gradient, state.optimiser, eqx.filter(state.net, eqx.is_inexact_array)
-        )
-        net = eqx.apply_updates(state.net, updates)
-        average = moving_average(state.average, net, AVERAGE, state.step)
-        return ClassifierState(net, average, optimiser, state.step + 1), {"loss": value}
+        state, value = descended(state, loss, rule, AVERAGE)
+        return state, {"loss": value}
 
     last = train(
         "classifier", key_run, lambda key, state: step(key, state, pixels, labels), state,

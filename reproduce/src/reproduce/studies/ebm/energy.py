@@ -11,9 +11,8 @@ import optax
 from jaxtyping import Array, Key, UInt8
 
 from reproduce.images import DistanceEnergy, ResidualEnergy, distance_energy, residual_energy
-from reproduce.studies.ebm.averaging import moving_average, rise_and_fall
 from reproduce.studies.ebm.keeping import train
-from reproduce.studies.ebm.noise import denoising_loss, minibatch, noisy
+from reproduce.studies.ebm.noise import begun, denoising_loss, descended, minibatch, noisy, rise_and_fall
 from reproduce.studies.ebm.settings import Settings
 from reproduce.targets import ImageEnergy
 
@@ -74,8 +73,7 @@ def start(
     energy = build_energy(key, settings, shape)
     rate = rise_and_fall(settings.energy_rate, settings.energy_steps)
     rule = optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(rate, b1=0.9, b2=0.99))
-    arrays = eqx.filter(energy, eqx.is_inexact_array)
-    return EnergyState(energy, energy, rule.init(arrays), jnp.zeros((), jnp.int32)), rule
+    return begun(EnergyState, energy, energy, rule), rule
 
 
 def energy_step(
@@ -95,8 +93,5 @@ def energy_step(
         # those that decide of which kind an image becomes are not left to the last.
         return denoising_loss(jax.grad(energy), noised, eps, sigma / jnp.mean(sigma))
 
-    value, gradient = eqx.filter_value_and_grad(loss)(state.energy)
-    updates, optimiser = rule.update(gradient, state.optimiser)
-    energy = eqx.apply_updates(state.energy, updates)
-    average = moving_average(state.average, energy, AVERAGE, state.step)
-    return EnergyState(energy, average, optimiser, state.step + 1), {"loss": value}
+    state, value = descended(state, loss, rule, AVERAGE)
+    return state, {"loss": value}

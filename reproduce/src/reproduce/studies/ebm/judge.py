@@ -10,7 +10,8 @@ from jaxtyping import UInt8
 from reproduce.data.images import Images
 from reproduce.metrics.frechet import Reference
 from reproduce.records import Record
-from reproduce.studies.ebm.settings import STUDY, Settings
+from reproduce.studies.ebm.settings import Settings
+from reproduce.studies.row import Row
 
 TARGET = "images"
 NEIGHBOURS, POOL = 500, 20_000
@@ -35,9 +36,8 @@ class Judge:
 
     def record(self, method: str, metric: str, value: float | int, **more: Any) -> Record:
         """Return one figure."""
-        return Record(
-            STUDY, self.settings.preset, method, TARGET, metric, value, seed=self.settings.seed, **more
-        )
+        row = Row(method, TARGET, self.settings.seed)
+        return self.settings.record(row, metric, value, **{"repeats": None, **more})
 
     def floor(self, n: int) -> tuple[float, float]:
         """Return FID and KID of `n` training images, chosen by the seed: what exact draws would score."""

@@ -1,5 +1,9 @@
-"""A stage's memory outside the process: killed at any moment, it goes on where its last file says."""
+"""A stage's memory outside the process: killed at any moment, it goes on where its last file says.
 
+And what the study leaves beside its records.
+"""
+
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +16,8 @@ from jaxtyping import Array, Key
 
 from pushforward.files import BadFileError, write_atomically
 from pushforward.run.checkpoint_files import pack, unpack
+from reproduce.studies.ebm.settings import Settings
+from reproduce.studies.store import Beside
 
 Step = Callable[[Key[Array, ""], Any], tuple[Any, dict[str, Array]]]
 """`step(key, state) -> (state, info)`; compiled already, since what it closes over is its own business."""
@@ -88,15 +94,6 @@ def keep(path: Path, state: Any, about: dict[str, Any]) -> None:
     write_atomically(path, pack(eqx.filter(state, eqx.is_array), about))
 
 
-def recall(path: Path, template: Any, stage: str) -> Any:
-    """Return a kept state in the structure of `template`, or say what is missing."""
-    if not path.exists():
-        raise ValueError(f"the stage {stage!r} has not been run: {path.name} is not there. Run it first.")
-    arrays, rest = eqx.partition(template, eqx.is_array_like)
-    arrays = eqx.filter(arrays, eqx.is_array)
-    return eqx.combine(_restore(path, arrays, stage)[0], template, rest)
-
-
 def _restore(path: Path, arrays: Any, stage: str) -> tuple[Any, dict[str, Any]]:
     try:
         found, about = unpack(path, arrays)
@@ -110,3 +107,38 @@ def _restore(path: Path, arrays: Any, stage: str) -> tuple[Any, dict[str, Any]]:
     if kept != stage or not isinstance(step, int):
         raise BadFileError(f"{path} is a checkpoint of the stage {kept!r}, not of {stage!r}.")
     return found, about
+
+
+ARCHITECTURE = (
+    "preset", "seed", "max_steps", "made_images", "energy_steps", "teacher_images", "sigma_min", "sigma_max",
+    "classifier", "classifier_widths", "energy",
+    "energy_widths", "energy_middle", "residual_base", "mixing", "late_mixing", "late_from",
+    "teacher_evaluations", "generator", "latent", "generator_widths", "kinds",
+)  # fmt: skip
+"""What must be the same for a folder's checkpoints to be of use."""
+
+
+class Store(Beside):
+    """Figures for the report, and checkpoints of the stages."""
+
+    study = "ebm"
+
+    def claim(self, settings: Settings) -> None:
+        """Say whose checkpoints these are; those of other networks are refused."""
+        mine = json.loads(json.dumps({name: getattr(settings, name) for name in ARCHITECTURE}))
+        path = self.pieces / "settings.json"
+        if not path.exists():
+            self.pieces.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(mine).encode())
+            return
+        try:
+            theirs = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise BadFileError(f"{path} cannot be read. Begin again with `--fresh`.") from None
+        differ = [name for name in ARCHITECTURE if theirs.get(name) != mine[name]]
+        if differ:
+            name = differ[0]
+            raise ValueError(
+                f"{self.pieces} holds checkpoints of other settings: `{name}` was {theirs.get(name)!r} "
+                f"and is {mine[name]!r}. Choose another folder, or begin again with `--fresh`."
+            )

@@ -18,6 +18,7 @@ from scipy.cluster.vq import kmeans2
 
 from pushforward.arrays import read_npz
 from pushforward.files import BadFileError
+from reproduce.data.folders import write_npz
 from reproduce.studies.ebm.moments import looks
 from reproduce.studies.ebm.noise import Batch, Image
 
@@ -64,10 +65,7 @@ def sorted_into_kinds(
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key_means)))
     found = [_clusters(rng, points, count) for _ in range(TRIES)]
     kinds = min(found, key=lambda one: one[0])[1].astype(np.int32)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    np.savez(beside, kinds=kinds)
-    beside.replace(path)
+    write_npz(path, {"kinds": kinds})
     return Teacher(jax.device_put(images), jax.device_put(kinds))
 
 

@@ -1,15 +1,23 @@
-"""The stage that draws from the energy by annealed Langevin dynamics, row by row; batches done are kept."""
+"""The stage that draws from the energy by annealed Langevin dynamics, row by row; and what a draw costs.
+
+Batches that are done are kept.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
+from reproduce.data.folders import write_npz
 from reproduce.rivals.annealed_langevin import Schedule, Start, anneal, schedule
 from reproduce.studies.ebm.settings import Settings
+from reproduce.studies.ebm.steps import images_of
 from reproduce.targets import ImageEnergy
+from reproduce.timing import take_turns
 
 
 def plan_of(settings: Settings, evaluations: int) -> Schedule:
@@ -52,7 +60,7 @@ def drawn(
     for batch in range(len(held) // size, -(-num_images // size)):
         x = draw_batch(jax.random.fold_in(key, batch), target, start, plan, size)
         held = np.concatenate([held[: batch * size], as_bytes(np.asarray(x), target.shape)])
-        _save(path, held)
+        write_npz(path, {"images": held})
     observe(f"{name}: {min(num_images, len(held))} images of {evaluations} evaluations")
     return held[:num_images]
 
@@ -65,8 +73,54 @@ def _held(path: Path, shape: tuple[int, int]) -> np.ndarray:
     return images if images.shape[1:] == shape else np.zeros((0, *shape), np.uint8)
 
 
-def _save(path: Path, images: np.ndarray) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    np.savez(beside, images=images)
-    beside.replace(path)
+EVALUATIONS, PASSES = 2, 5
+
+
+def seconds_per_image(
+    settings: Settings, target: ImageEnergy, start: Start, generators: dict[str, Any]
+) -> dict[str, tuple[float, float, int]]:
+    """Return, for every method, the fastest seconds per image, their spread and the batch that was best.
+
+    All methods take turns, repeat by repeat, in pieces of about the same length: `PASSES` of a sampler, and
+    `EVALUATIONS` of Langevin dynamics, each of which takes the same time. So a machine with other things to
+    do slows all alike, and the fastest repeat of each is the one that was left alone. Drawing where the
+    chains start is not counted.
+    """
+    key = jax.random.key(settings.seed)
+    plan = Schedule(*(part[:EVALUATIONS] for part in plan_of(settings, max(settings.evaluations))))
+    work: dict[tuple[str, int], Callable[[], Any]] = {}
+    for batch in settings.speed_batches:
+        x = start.sample(key, batch, settings.sigma_max)
+        work["langevin", batch] = lambda x=x: anneal(key, target, x, plan)
+        for name, net in generators.items():
+            work[name, batch] = lambda n=batch, net=net: [_draw(key, net, n) for _ in range(PASSES)]
+    times = {
+        (name, batch): np.array(seconds) / (len(plan.sigmas) if name == "langevin" else PASSES) / batch
+        for (name, batch), seconds in take_turns(work, settings.speed_repeats).items()
+    }
+    found = {}
+    for name in ("langevin", *generators):
+        batch = min(settings.speed_batches, key=lambda n, name=name: min(times[name, n]))
+        found[name] = (min(times[name, batch]), float(np.std(times[name, batch])), batch)
+    least, spread, batch = found.pop("langevin")
+    for number in settings.evaluations:
+        found[f"langevin-{number}"] = (least * number, spread * number, batch)
+    return found
+
+
+def operations(target: ImageEnergy, generators: dict[str, Any], n: int) -> dict[str, float]:
+    """Return floating-point operations per image by the compiler's count, in a batch of `n`."""
+    found = {"evaluation": _flops(lambda x: jax.vmap(jax.grad(target.slope))(x), (n, target.dim)) / n}
+    for name, net in generators.items():
+        found[name] = _flops(lambda z, net=net: images_of(net, z), (n, net.latent)) / n
+    return found
+
+
+def _flops(call: Callable[[Any], Any], shape: tuple[int, ...]) -> float:
+    cost = jax.jit(call).lower(jax.ShapeDtypeStruct(shape, np.float32)).compile().cost_analysis()
+    return float((cost or {}).get("flops", float("nan")))
+
+
+@eqx.filter_jit
+def _draw(key, net, n):
+    return images_of(net, jax.random.normal(key, (n, net.latent)))

@@ -8,12 +8,12 @@ from pushforward.programs import let_programs_go
 from reproduce import records
 from reproduce.data.images import images
 from reproduce.records import Header, Record
-from reproduce.studies.ebm.made import made_images
-from reproduce.studies.ebm.plan import plan
+from reproduce.studies.ebm.keeping import Store
+from reproduce.studies.ebm.plan import made_images, plan
 from reproduce.studies.ebm.recipes import recipe_of
-from reproduce.studies.ebm.settings import STUDY, Settings
-from reproduce.studies.ebm.store import Store
+from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.work import Work
+from reproduce.studies.running import refuse_other_preset
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
     that the folder holds records of are neither drawn nor judged again.
     """
     folder = Path(folder)
-    path, store = folder / f"{STUDY}.jsonl", Store(folder)
+    path, store = folder / f"{settings.study}.jsonl", Store(folder)
     # Data first: a missing folder must not cost the checkpoints of an older run.
     data = made_images(settings.made_images) if settings.made_images else images(settings.data)
     if fresh:
@@ -41,11 +41,7 @@ def run(
     held: list[Record] = []
     if path.exists():
         old, held = records.read(path)
-        if old.preset != settings.preset:
-            raise ValueError(
-                f"`folder` holds another preset in {path.name}. Choose another, or begin again with "
-                "`--fresh`."
-            )
+        refuse_other_preset(path, old, settings.preset)
     for line in plan(settings, data.shape, data.classes):
         observe(line)
     work = Work(settings, data, store, observe, held)
@@ -56,7 +52,11 @@ def run(
         observe(f"{stage}: done, {time.monotonic() - began:.0f} s")
         if stage == "judge":
             header = Header.of_this_machine(
-                STUDY, settings.preset, settings.seed, command, recipe_of(settings.samplers[0], settings)
+                settings.study,
+                settings.preset,
+                settings.seed,
+                command,
+                recipe_of(settings.samplers[0], settings),
             )
             records.write(path, header, found)
     return path

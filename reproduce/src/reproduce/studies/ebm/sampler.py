@@ -27,11 +27,11 @@ from reproduce.images import (
     unet,
     with_shares,
 )
-from reproduce.studies.ebm.averaging import rise_and_fall
 from reproduce.studies.ebm.keeping import train
 from reproduce.studies.ebm.kinds import Teacher, sorted_into_kinds
 from reproduce.studies.ebm.langevin import as_bytes
 from reproduce.studies.ebm.moments import Features, Moments, features_of, first_lead
+from reproduce.studies.ebm.noise import rise_and_fall
 from reproduce.studies.ebm.recipes import Recipe, recipe_of
 from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.sketch import sketched

@@ -1,12 +1,9 @@
 """How large the study is: presets from seconds to the paper's own sizes."""
 
-import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pushforward.checks import check_choice, check_count, check_positive
 from reproduce.studies.settings import StudySettings
-
-STUDY = "ebm"
 
 STAGES = ("classifier", "energy", "langevin", "sampler", "fisher", "judge", "ship")
 """In order: each is its own piece with a checkpoint, and needs those before it."""
@@ -51,6 +48,20 @@ class Settings(StudySettings):
     averaged; `fresh_sets` of the Langevin row that comes out best; `speed_repeats` timings at each of
     `speed_batches`.
     """
+
+    study: ClassVar = "ebm"
+    choices: ClassVar = {
+        "stages": STAGES,
+        "samplers": SAMPLERS,
+        "classifier": ("small", "wide"),
+        "energy": ("distance", "residual"),
+        "recipe": ("warm", "plain"),
+        "generator": ("small", "paper"),
+    }
+    least: ClassVar = {
+        **dict.fromkeys(("seed", "start_moments", "checkpoint_seconds", "kl_lift"), 0),
+        **dict.fromkeys(("latent", "evaluations"), 2),
+    }
 
     stages: tuple[str, ...] = STAGES
     seed: int = 0
@@ -116,27 +127,6 @@ class Settings(StudySettings):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in self.stages:
-            check_choice(name, "stages", STAGES)
-        for name in self.samplers:
-            check_choice(name, "samplers", SAMPLERS)
-        check_choice(self.classifier, "classifier", ("small", "wide"))
-        check_choice(self.energy, "energy", ("distance", "residual"))
-        check_choice(self.recipe, "recipe", ("warm", "plain"))
-        check_choice(self.generator, "generator", ("small", "paper"))
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int:
-                check_count(value, field.name, at_least=0 if field.name == "seed" else 1)
-            elif field.type is float:
-                check_positive(
-                    value,
-                    field.name,
-                    zero=field.name in ("start_moments", "checkpoint_seconds", "kl_lift"),
-                )
-        if self.made_images is not None:
-            check_count(self.made_images, "made_images")
-        check_count(self.latent, "latent", at_least=2)
         if self.kinds > self.teacher_images:
             raise ValueError(
                 f"`kinds` must be at most `teacher_images`, {self.teacher_images}, which are sorted into "
@@ -152,8 +142,6 @@ class Settings(StudySettings):
                 "`sampler_sigma_max` must be above `sigma_min` and at most `sigma_max`; got "
                 f"{self.sampler_sigma_max} with {self.sigma_min} and {self.sigma_max}."
             )
-        for number in self.evaluations:
-            check_count(number, "evaluations", at_least=2)
 
 
 PRESETS: dict[str, Settings] = {

@@ -1,6 +1,7 @@
 """The first fit to the energy's draws: a generator with an encoder, blurred but of all kinds of images."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,10 +12,9 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from reproduce.images import small_classifier
-from reproduce.studies.ebm.averaging import moving_average, rise_and_fall
 from reproduce.studies.ebm.keeping import train
 from reproduce.studies.ebm.kinds import Teacher
-from reproduce.studies.ebm.noise import Batch
+from reproduce.studies.ebm.noise import Batch, begun, descended, rise_and_fall
 from reproduce.studies.ebm.settings import Settings
 
 RATE = 1e-3
@@ -61,16 +61,11 @@ def sketched(
     def compiled(key, state, teacher):
         key_batch, key_codes = jax.random.split(key)
         x, kinds = teacher.batch(key_batch, s.sampler_batch)
-        loss = eqx.filter_value_and_grad(lambda nets: forward_loss(key_codes, nets, x, kinds, s.sigma_min))
-        value, gradient = loss(state.nets)
-        change, optimiser = rule.update(gradient, state.optimiser)
-        nets = eqx.apply_updates(state.nets, change)
-        average = moving_average(state.average, nets.generator, s.average, state.step)
-        return SketchState(nets, average, optimiser, state.step + 1), {"forward": value}
+        loss = partial(forward_loss, key_codes, x=x, kinds=kinds, sigma=s.sigma_min)
+        state, value = descended(state, loss, rule, s.average, lambda nets: nets.generator)
+        return state, {"forward": value}
 
-    begin = SketchState(
-        nets, generator, rule.init(eqx.filter(nets, eqx.is_inexact_array)), jnp.zeros((), jnp.int32)
-    )
+    begin = begun(SketchState, nets, generator, rule)
     return train(
         "sketch", key_steps, lambda key, state: compiled(key, state, teacher), begin, num_steps=num_steps,
         folder=folder, every=s.checkpoint_seconds, observe=observe,

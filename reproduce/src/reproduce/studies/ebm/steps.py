@@ -10,11 +10,10 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from reproduce.images import images_of, kinds_of
-from reproduce.studies.ebm.averaging import moving_average
 from reproduce.studies.ebm.kinds import Teacher
 from reproduce.studies.ebm.moments import Features, Lead, Moments, followed
 from reproduce.studies.ebm.moments import surrogate as moments_surrogate
-from reproduce.studies.ebm.noise import Batch, Image, denoising_loss, noisy
+from reproduce.studies.ebm.noise import Batch, Image, denoising_loss, moving_average, noisy
 from reproduce.studies.ebm.recipes import Recipe
 
 
@@ -74,9 +73,7 @@ def score_step(
     def loss(net):
         return denoising_loss(lambda x: -net(x), noised, wanted)
 
-    value, gradient = eqx.filter_value_and_grad(loss)(state.score)
-    updates, optimiser = rules.score.update(gradient, state.optimisers[2])
-    score = eqx.apply_updates(state.score, updates)
+    score, optimiser, value = _descended(state.score, loss, rules.score, state.optimisers[2])
     average = moving_average(state.score_average, score, recipe.score_average)
     optimisers = (*state.optimisers[:2], optimiser)
     return state._replace(score=score, score_average=average, optimisers=optimisers), {"score": value}
@@ -100,12 +97,15 @@ def critic_step(
         right, wrong = jax.vmap(critic)(real, real_kinds), jax.vmap(critic)(fake, fake_kinds)
         return jnp.mean(jax.nn.softplus(-right) + jax.nn.softplus(wrong))
 
-    value, gradient = eqx.filter_value_and_grad(loss)(state.critic)
-    change, optimiser = rules.critic.update(gradient, state.optimisers[1])
+    critic, optimiser, value = _descended(state.critic, loss, rules.critic, state.optimisers[1])
     optimisers = (state.optimisers[0], optimiser, state.optimisers[2])
-    return state._replace(critic=eqx.apply_updates(state.critic, change), optimisers=optimisers), {
-        "critic": value
-    }
+    return state._replace(critic=critic, optimisers=optimisers), {"critic": value}
+
+
+def _descended(net: Any, loss: Callable[[Any], Array], rule: Any, optimiser: Any) -> tuple[Any, Any, Array]:
+    value, gradient = eqx.filter_value_and_grad(loss)(net)
+    updates, optimiser = rule.update(gradient, optimiser)
+    return eqx.apply_updates(net, updates), optimiser, value
 
 
 def seen(key: Key[Array, ""], x: Batch) -> Batch:

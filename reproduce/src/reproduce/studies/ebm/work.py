@@ -16,13 +16,12 @@ from reproduce.rivals.annealed_langevin import Start
 from reproduce.studies.ebm.classifier import classifier_stage, look
 from reproduce.studies.ebm.energy import energy_stage, target_of
 from reproduce.studies.ebm.judge import Judge
-from reproduce.studies.ebm.langevin import drawn
+from reproduce.studies.ebm.keeping import Store
+from reproduce.studies.ebm.langevin import drawn, operations, seconds_per_image
 from reproduce.studies.ebm.plan import count
 from reproduce.studies.ebm.recipes import recipe_of
 from reproduce.studies.ebm.sampler import Workshop, draw
-from reproduce.studies.ebm.settings import STUDY, Settings
-from reproduce.studies.ebm.speed import operations, seconds_per_image
-from reproduce.studies.ebm.store import Store
+from reproduce.studies.ebm.settings import Settings
 from reproduce.targets import ImageEnergy
 
 SHOWN = 64
@@ -168,7 +167,7 @@ class Work:
         ):
             self.observe("ship: the paper's networks are too large to come with the package")
             return None
-        path = self.store.path.with_name(f"{STUDY}.safetensors")
+        path = self.store.path.with_name(f"{Settings.study}.safetensors")
         height, width = self.shape
         about = {
             "height": height, "width": width, "sigma_min": self.settings.sigma_min,

@@ -1,7 +1,6 @@
 """What is asked of draws, as protocols `(key, draws, truth) -> value`: a floor is the same of exact draws."""
 
 from collections.abc import Callable
-from math import sqrt
 
 import equinox as eqx
 import jax
@@ -11,10 +10,11 @@ import scipy.special
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Target, Window
+from pushforward.base import Target
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, mean_error, sd_ratio
 from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from reproduce.targets import ManyWell
+from reproduce.targets.grid import KnownExact
 from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
@@ -23,16 +23,11 @@ FOUND = 0.1
 """A mode counts as found with a tenth of its true share."""
 
 
-class Pool(ExactTarget):
+class Pool(KnownExact):
     """A target whose truth is a set of trusted draws: sampled from without repeats."""
 
     target: Target
     pool: Float[Array, "m dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(self, target: Target, pool: Float[np.ndarray, "m dim"]):
         """Trust `pool`; moments are taken of all of it, in double precision."""
@@ -163,25 +158,24 @@ def _neck_apart(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
 def _wells(key, x, truth) -> Float[Array, ""]:
     """Return the largest total variation, over all wells, from the exact marginal on a grid of bins."""
     assert isinstance(truth, ManyWell)
-    edges = np.linspace(-3.0, 3.0, BINS + 1)
-    cdf = np.interp(edges, np.asarray(truth.law.nodes, np.float64), np.asarray(truth.law.cdf, np.float64))
-    return jnp.asarray(max(_tv_from(column, edges, cdf) for column in np.asarray(x)[:, 0::2].T))
+    nodes, cdf = (np.asarray(a, np.float64) for a in (truth.law.nodes, truth.law.cdf))
+    return _worst_tv(x[:, 0::2], 3.0, lambda edges: np.interp(edges, nodes, cdf))
 
 
 def _normals(key, x, truth) -> Float[Array, ""]:
-    edges = np.linspace(-4.0, 4.0, BINS + 1)
-    cdf = 0.5 * (1 + scipy.special.erf(edges / sqrt(2)))
-    return jnp.asarray(max(_tv_from(column, edges, cdf) for column in np.asarray(x)[:, 1::2].T))
+    return _worst_tv(x[:, 1::2], 4.0, scipy.special.ndtr)
 
 
 _WELLS: dict[str, Protocol] = {"tv_wells": _wells, "tv_normals": _normals}
 
 
-def _tv_from(column: np.ndarray, edges: np.ndarray, cdf: np.ndarray) -> float:
-    inside = np.histogram(column, edges)[0] / len(column)
-    masses = np.diff(cdf)
+def _worst_tv(x: Float[Array, "n wells"], limit: float, cdf: Callable) -> Float[Array, ""]:
+    edges = np.linspace(-limit, limit, BINS + 1)
+    masses, columns = np.diff(cdf(edges)), np.asarray(x).T
+    inside = np.stack([np.histogram(column, edges)[0] / len(column) for column in columns])
     # All outside is one more bin.
-    return 0.5 * (np.abs(inside - masses).sum() + abs((1 - inside.sum()) - (1 - masses.sum())))
+    outside = np.abs((1 - inside.sum(axis=1)) - (1 - masses.sum()))
+    return jnp.asarray(np.max(0.5 * (np.abs(inside - masses).sum(axis=1) + outside)))
 
 
 def _histogram_tv(x: Float[Array, "n f"], y: Float[Array, "m f"]) -> Float[Array, ""]:

@@ -1,19 +1,13 @@
 """One target's judge: metrics of draws, each beside what exact or trusted draws score in the same way."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from pushforward.base import ExactTarget, Target
 from pushforward.metrics import Protocol, floor
 from reproduce.records import Record
-from reproduce.studies.drawing import Draw
-from reproduce.studies.hard.cases import EXACT, case
+from reproduce.studies.fitting import repeated
 from reproduce.studies.hard.figures import Pool, asked, distance, units_of
 from reproduce.studies.hard.reference import reference_draws
-from reproduce.studies.hard.rows import record_of
-from reproduce.studies.hard.settings import Settings
-from reproduce.studies.row import Row
+from reproduce.studies.hard.settings import EXACT, Settings, case
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.store import Store
 
 
@@ -52,19 +46,13 @@ class Judge:
         return found + [self._score(row, m, p, draw, many, 1) for m, p in self._asked.items()]
 
     def _score(self, row: Row, metric: str, protocol: Protocol, draw: Draw, n: int, repeats: int) -> Record:
-        sampled, values = metric in self._sampled, []
+        sampled = metric in self._sampled
         truth = self._halves[1] if sampled else self.truth
         if sampled and isinstance(truth, Pool):
             n = min(n, len(truth.pool))
-        for key in jax.random.split(row.key(metric), repeats):
-            key_draws, key_metric = jax.random.split(key)
-            draws = draw(key_draws, n)
-            # A method that throws points to infinity has no figures: a result, and not a crash of the study.
-            finite = bool(jnp.all(jnp.isfinite(draws)))
-            values.append(float(protocol(key_metric, draws, truth)) if finite else float("nan"))
-        return self.record(
-            row, metric, np.array(values), n=n, floor=self._floor(metric, protocol, n, repeats)
-        )
+        values = repeated(row.key(metric), protocol, draw, truth, n, repeats)
+        floor = self._floor(metric, protocol, n, repeats)
+        return self.settings.record(row, metric, values, n=n, floor=floor)
 
     def _floor(self, metric: str, protocol: Protocol, n: int, repeats: int) -> float:
         if isinstance(self.truth, Pool):
@@ -81,16 +69,3 @@ class Judge:
             return floor(self._key, protocol, self.truth, n, number).mean
         one, other = self._halves
         return floor(self._key, lambda key, draws, _: protocol(key, draws, other), one, n, number).mean
-
-    def record(
-        self,
-        row: Row,
-        metric: str,
-        values: np.ndarray | float | int,
-        *,
-        n: int | None = None,
-        floor: float | None = None,
-        spread: float | None = None,
-    ) -> Record:
-        """Return a record of the mean and the spread of `values`."""
-        return record_of(self.settings, row, metric, values, n=n, floor=floor, spread=spread)

@@ -9,9 +9,8 @@ import numpy as np
 
 from pushforward.base import Target
 from reproduce.records import Record
-from reproduce.studies.hard.cases import NUTS, Case, case
-from reproduce.studies.hard.rows import record_of
-from reproduce.studies.hard.settings import Settings
+from reproduce.studies.fitting import diagnosed
+from reproduce.studies.hard.settings import NUTS, Case, Settings, case
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 
@@ -49,9 +48,9 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
     kept = reference_draws(row.target, settings, store)
     n = len(kept["draws"])
     return [
-        record_of(settings, row, "rhat", float(kept["rhat"]), n=n),
-        record_of(settings, row, "ess", float(kept["ess"]), n=n),
-        record_of(settings, row, "reference_seconds", float(kept["seconds"])),
+        settings.record(row, "rhat", float(kept["rhat"]), n=n),
+        settings.record(row, "ess", float(kept["ess"]), n=n),
+        settings.record(row, "reference_seconds", float(kept["seconds"])),
     ]
 
 
@@ -96,8 +95,6 @@ def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:
 
 def _diagnosed(chains: np.ndarray, target: Target) -> dict[str, np.ndarray]:
     """Return the worst split R-hat and the fewest effective draws, of what symmetries leave alone."""
-    import arviz
-
     if hasattr(target, "energy"):
         # Coordinates of exchangeable particles say nothing: the energy and the largest distance do.
         flat = chains.reshape(-1, target.dim)
@@ -105,7 +102,5 @@ def _diagnosed(chains: np.ndarray, target: Target) -> dict[str, np.ndarray]:
         shown = np.stack([energy, np.abs(flat).max(axis=1)], axis=-1).reshape(*chains.shape[:2], 2)
     else:
         shown = chains
-    by_chain = np.swapaxes(shown, 0, 1).astype(np.float64)
-    rhat = [float(arviz.rhat(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
-    ess = [float(arviz.ess(by_chain[:, :, i])) for i in range(by_chain.shape[2])]
+    ess, rhat = diagnosed(shown)
     return {"rhat": np.array(np.nanmax(rhat)), "ess": np.array(np.nanmin(ess))}

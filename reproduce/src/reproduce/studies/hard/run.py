@@ -1,21 +1,43 @@
-"""How each row of the study is run."""
+"""The study's rows, and how each is run."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from reproduce.records import Header, Record
+from reproduce.records import Record
 from reproduce.studies.hard.judge import Judge
 from reproduce.studies.hard.reference import reference_row
-from reproduce.studies.hard.rivals import flow_row, nuts_row
-from reproduce.studies.hard.rows import rows
-from reproduce.studies.hard.settings import STUDY, Settings
-from reproduce.studies.hard.work import annealed_row, default_row, steps_row
-from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.hard.settings import EXACT, RANDOM, Settings, case
+from reproduce.studies.hard.work import annealed_row, default_row, flow_row, nuts_row, steps_row
+from reproduce.studies.row import Row, counted
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.store import Store
 
-WORK: dict[str, Callable[[Row, Judge, Store, Callable[[str], None]], list[Record]]] = {
+
+def rows(settings: Settings) -> list[Row]:
+    """Return all rows: the first seed of everything, then what the others add, then the cost of steps."""
+    found: list[Row] = []
+    for seed in range(settings.seeds):
+        for target in settings.targets:
+            if target in RANDOM:
+                found += [Row("default", target, 0)] if seed == 0 else []
+                continue
+            if seed == 0 and case(target).truth != EXACT:
+                found.append(Row("reference", target, 0))
+            # The rivals come after the default, whose seconds they are given.
+            found += [Row(method, target, seed) for method in ("default", "smc", "mixture", "nuts", "flow")]
+    found += [Row("steps", f"gaussian_{dim}d", 0) for dim in settings.step_dims]
+    return [row for row in found if row.method in settings.methods]
+
+
+def plan(settings: Settings) -> list[str]:
+    """Return lines for a reader: rows by method, and what each target is judged against."""
+    todo = rows(settings)
+    lines = [f"{len(todo)} rows on {len(settings.targets)} targets", *counted(todo)]
+    return lines + [f"{name}: held against {case(name).truth}" for name in settings.targets]
+
+
+WORK: dict[str, Callable[[Row, Judge, Store, Observe], list[Record]]] = {
     "default": default_row,
     "smc": annealed_row,
     "mixture": annealed_row,
@@ -25,20 +47,8 @@ WORK: dict[str, Callable[[Row, Judge, Store, Callable[[str], None]], list[Record
 """How the rows that are judged are run."""
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study hard",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/hard.jsonl` does not hold yet, and return its path.
-
-    Arguments as in the study of the plane; `fresh` keeps the reference draws, which no fit has touched.
-    """
-    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder), STUDY)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command, settings.how("default").recipe)
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    store = Store(folder, settings.study)
     # One judge at a time: it holds references of many megabytes.
     judge_of = lru_cache(maxsize=1)(lambda name: Judge(name, settings, store))
 
@@ -49,8 +59,10 @@ def run(
             return steps_row(row, settings)
         return WORK[row.method](row, judge_of(row.target), store, observe)
 
-    work = Work(records_of, _summary, clear=store.clear)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+    return Work(records_of, _summary, clear=store.clear)
+
+
+run = Study("hard", rows, _work, lambda settings: settings.how("default").recipe).run
 
 
 def _summary(found: list[Record]) -> str:

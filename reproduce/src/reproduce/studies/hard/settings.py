@@ -1,15 +1,79 @@
-"""How large the study is: seconds, or some hours on two cores."""
+"""The study's targets, what is asked of draws of each, and how large the study is."""
 
-import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, NamedTuple
 
-from pushforward import methods
-from pushforward.checks import check_choice, check_count, check_duration, check_positive
+import jax
+
+from pushforward import methods, targets
+from pushforward.base import Target
+from pushforward.checks import check_choice, check_duration
 from pushforward.recipe.methods import Method
-from reproduce.studies.hard.cases import CASES, NAMES, RANDOM
 from reproduce.studies.settings import FEW, FitSettings
+from reproduce.targets import (
+    breast_cancer,
+    breast_cancer_hierarchical,
+    breast_cancer_quadratic,
+    digits_3_8,
+    dw4,
+    lj13,
+    many_well,
+    phi4,
+    random_target,
+    student_t_mixture,
+)
 
-STUDY = "hard"
+EXACT, NUTS, TEMPERING = "exact draws", "long NUTS", "replica exchange"
+
+
+class Case(NamedTuple):
+    """One target, and how it is judged."""
+
+    build: Callable[[], Target]
+    asks: tuple[str, ...]
+    """Families of metrics beside the two-sample distance: see `figures`."""
+    truth: str = EXACT
+    start_scale: float = 1.0
+    """Where chains start: at the target's own spread, which is kinder to them than ignorance."""
+
+
+def _large_gaussian() -> Target:
+    return targets.correlated_gaussian(jax.random.key(0), 1000, 100.0)
+
+
+CASES: dict[str, Case] = {
+    "gmm40": Case(targets.gmm40, ("modes", "log_z"), start_scale=25.0),
+    "gmm40_50": Case(partial(targets.gmm40, 50), ("modes", "log_z"), start_scale=25.0),
+    "funnel_10": Case(targets.funnel_nd, ("neck", "log_z")),
+    "funnel_100": Case(partial(targets.funnel_nd, 100), ("neck",)),
+    "many_well_32": Case(many_well, ("wells", "moments", "log_z")),
+    "gaussian_1000": Case(_large_gaussian, ("moments",)),
+    "breast_cancer": Case(breast_cancer, ("moments",), NUTS),
+    "breast_cancer_quadratic": Case(breast_cancer_quadratic, ("moments",), NUTS),
+    "breast_cancer_hierarchical": Case(breast_cancer_hierarchical, ("moments",), NUTS),
+    "digits_3_8": Case(digits_3_8, ("moments",), NUTS),
+    "student_t_mixture": Case(student_t_mixture, ("modes",), start_scale=6.0),
+    "phi4": Case(phi4, ("moments",), TEMPERING),
+    "dw4": Case(dw4, ("particles",), TEMPERING, start_scale=2.0),
+    "lj13": Case(lj13, ("particles",), TEMPERING, start_scale=2.0),
+}
+"""By name; `random_00` to `random_19` are the members of the random family."""
+
+NUM_RANDOM = 20
+RANDOM = tuple(f"random_{number:02d}" for number in range(NUM_RANDOM))
+NAMES = (*CASES, *RANDOM)
+
+
+def case(name: str) -> Case:
+    """Return the case of that name."""
+    check_choice(name, "targets", NAMES)
+    if name in CASES:
+        return CASES[name]
+    return Case(partial(random_target, int(name.removeprefix("random_"))), ("units",))
+
+
 RIVALS = ("nuts", "flow")
 """Stopped at the seconds that the default took on the same target with the same seed."""
 
@@ -35,6 +99,11 @@ class Settings(FitSettings):
 
     **Cost of a step.** `step_dims` dimensions of a Gaussian, `step_count` steps in each.
     """
+
+    study: ClassVar = "hard"
+    choices: ClassVar = {"targets": NAMES, "methods": METHODS}
+    # A spread needs two.
+    least: ClassVar = {"pairs": 2, "floor_pairs": 2, "step_count": 2, "step_dims": 2}
 
     targets: tuple[str, ...] = (*CASES, *RANDOM)
     methods: tuple[str, ...] = METHODS
@@ -67,20 +136,6 @@ class Settings(FitSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        for name in self.targets:
-            check_choice(name, "targets", NAMES)
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for field in dataclasses.fields(self):
-            if field.type is int:
-                check_count(getattr(self, field.name), field.name)
-        for name in ("pairs", "floor_pairs", "step_count"):
-            # A spread needs two.
-            check_count(getattr(self, name), name, at_least=2)
-        for name in ("most_rival_seconds", "flow_learning_rate"):
-            check_positive(getattr(self, name), name)
-        for dim in self.step_dims:
-            check_count(dim, "step_dims", at_least=2)
         check_duration(self.budget, "budget")
         if self.reference_chains % 2 or self.reference_n % (2 * self.reference_chains):
             raise ValueError(

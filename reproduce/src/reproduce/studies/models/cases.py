@@ -7,7 +7,7 @@ from pushforward.base import NamedTarget
 from pushforward.checks import check_choice
 from pushforward.models import from_numpyro
 from reproduce.studies.models import data, programs
-from reproduce.studies.models.fronts import schools_by_hand, schools_of_pymc
+from reproduce.studies.models.programs import schools_by_hand, schools_of_pymc
 
 REFERENCE = "nuts"
 FRONTS = ("numpyro", "pymc", "plain")

@@ -2,10 +2,8 @@
 
 import math
 import time
-import traceback
 from collections.abc import Callable
 
-import jax
 import numpy as np
 
 from pushforward.base import NamedTarget
@@ -13,10 +11,9 @@ from pushforward.sampler import Sampler
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION, VERDICTS
 from reproduce.records import Record, of_recipe
-from reproduce.studies.fitting import fit_to_the_end
+from reproduce.studies.fitting import kept_or_fitted, told_of_itself
 from reproduce.studies.models.cases import CASES
 from reproduce.studies.models.reference import Truth, numbers, sd_error, truths
-from reproduce.studies.models.rows import record_of
 from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
@@ -30,21 +27,12 @@ def fit_row(row: Row, settings: Settings, store: Store, observe: Callable[[str],
     """`pf.fit(key, target)`, and nothing else; a crash is a record, not the end of the study."""
     target = CASES[row.target].target(row.method)
     how = settings.how
-    kept = store.sampler(row, how)
+    clock = _Clock()
+    kept = kept_or_fitted(row, target, how, store, lambda done: {"study_figures": clock.figures()}, observe)
     if kept is None:
-        clock = _Clock()
-        try:
-            done = fit_to_the_end(jax.random.key(row.seed), target, method=how)
-        except Exception:
-            observe(f"{row} crashed:\n{traceback.format_exc()}")
-            figures = {"crashed": 1.0, **clock.figures()}
-            return of_recipe(how.recipe, [record_of(settings, row, *figure) for figure in figures.items()])
-        store.keep(row, how, done.sampler, {"study_figures": clock.figures()})
-        kept = store.sampler(row, how)
-        assert kept is not None
+        return of_recipe(how.recipe, settings.figures(row, {"crashed": 1, **clock.figures()}))
     return of_recipe(how.recipe, [
-        record_of(settings, row, "crashed", 0),
-        record_of(settings, row, "dim", target.dim),
+        *settings.figures(row, {"crashed": 0, "dim": target.dim}),
         *_costs(row, settings, kept),
         *_errors(row, settings, kept, target, truths(row.target, settings, store)),
         *_verdict(row, settings, kept, target),
@@ -68,11 +56,7 @@ class _Clock:
 def _costs(row: Row, settings: Settings, sampler: Sampler) -> list[Record]:
     about = sampler.about
     found = {**about["study_figures"], "outcome_good": float(about["outcome"] in GOOD)}
-    found |= {f"seconds: {phase['phase']}": phase["seconds"] for phase in about.get("phases", [])}
-    efficiency = about.get("metrics", {}).get("efficiency")
-    if efficiency is not None:
-        found["efficiency"] = efficiency
-    return [record_of(settings, row, metric, value) for metric, value in found.items()]
+    return settings.figures(row, found | told_of_itself(about))
 
 
 def _errors(
@@ -93,13 +77,13 @@ def _errors(
         mean_floor = means.add(mean, math.hypot(known.mean_error, 1.0 / math.sqrt(n)))
         sds.add(sd - 1.0, math.hypot(known.sd_error, sd_error(values, float(n))))
         found += [
-            record_of(settings, row, f"mean_error: {name}", mean, n=n, floor=mean_floor),
-            record_of(settings, row, f"sd_ratio: {name}", sd, n=n),
+            settings.record(row, f"mean_error: {name}", mean, n=n, floor=mean_floor),
+            settings.record(row, f"sd_ratio: {name}", sd, n=n),
         ]
     return [
         *found,
-        record_of(settings, row, "mean_error_max", means.value, n=n, floor=means.floor),
-        record_of(settings, row, "sd_error_max", sds.value, n=n, floor=sds.floor),
+        settings.record(row, "mean_error_max", means.value, n=n, floor=means.floor),
+        settings.record(row, "sd_error_max", sds.value, n=n, floor=sds.floor),
     ]
 
 
@@ -133,11 +117,11 @@ def _verdict(row: Row, settings: Settings, sampler: Sampler, target: NamedTarget
     report = check(row.key("check"), sampler, target, settings=settings.check)
     n = settings.check.num_draws
     flags = [
-        record_of(settings, row, f"flagged: {line.name}", float(level in (CAUTION, BAD)), n=n)
+        settings.record(row, f"flagged: {line.name}", float(level in (CAUTION, BAD)), n=n)
         for line, level in zip(report.lines, report.levels, strict=True)
     ]
     return [
-        record_of(settings, row, "verdict", VERDICTS.index(report.verdict), n=n),
+        settings.record(row, "verdict", VERDICTS.index(report.verdict), n=n),
         *flags,
-        record_of(settings, row, "check_seconds", report.seconds),
+        settings.record(row, "check_seconds", report.seconds),
     ]

@@ -16,7 +16,6 @@ from jaxtyping import Float
 
 from reproduce.records import Record
 from reproduce.studies.models.cases import CASES
-from reproduce.studies.models.rows import record_of
 from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
@@ -64,7 +63,7 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
         "divergent": float(kept[DIVERGENT]) / (chains * draws),
         "reference_seconds": float(kept[COST]),
     }
-    return [record_of(settings, row, metric, value, n=chains * draws) for metric, value in figures.items()]
+    return settings.figures(row, figures, n=chains * draws)
 
 
 def chains_of(name: str, settings: Settings, store: Store) -> dict[str, np.ndarray]:

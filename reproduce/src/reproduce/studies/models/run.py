@@ -1,18 +1,29 @@
-"""How each row of the study is run."""
+"""The study's rows, the reference of a model or one fit of it, and how each is run."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from pushforward.trust.line import VERDICTS
-from reproduce.records import Header, Record
-from reproduce.studies.models.cases import REFERENCE
+from reproduce.records import Record
+from reproduce.studies.models.cases import CASES, REFERENCE
 from reproduce.studies.models.judge import fit_row
 from reproduce.studies.models.reference import reference_row
-from reproduce.studies.models.rows import rows
-from reproduce.studies.models.settings import STUDY, Settings
+from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.store import Store
+
+
+def rows(settings: Settings) -> list[Row]:
+    """Return all rows: the references, one fit of every model, the other front ends, then the other seeds.
+
+    Other front ends get one seed: the density is the same, and so would be the fit but for rounding.
+    """
+    found = [Row(REFERENCE, name, 0) for name in CASES]
+    for seed in range(settings.seeds):
+        found += [Row("numpyro", name, seed) for name in CASES]
+        if seed == 0:
+            found += [Row(front, name, 0) for name, case in CASES.items() for front in case.others]
+    return [row for row in found if row.method in settings.methods and row.target in settings.targets]
 
 
 def plan(settings: Settings) -> list[str]:
@@ -21,34 +32,18 @@ def plan(settings: Settings) -> list[str]:
     return [f"{row}: {words.get(row.method, 'fit, check, compare')}" for row in rows(settings)]
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study models",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/models.jsonl` does not hold yet, and return its path.
-
-    **Arguments:**
-
-    - `settings`: one of `PRESETS`, or changed from it.
-    - `folder`: where the records are, or will be.
-    - `fresh`: begin again, whatever is there; chains of NUTS are kept, since no fit has touched them.
-    - `command`: written into the header.
-    - `observe`: is told a line at a time.
-    """
-    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder), STUDY)
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command, settings.how.recipe)
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    store = Store(folder, settings.study)
 
     def records_of(row: Row) -> list[Record]:
         if row.method == REFERENCE:
             return reference_row(row, settings, store)
         return fit_row(row, settings, store, observe)
 
-    work = Work(records_of, _summary, clear=store.clear)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+    return Work(records_of, _summary, clear=store.clear)
+
+
+run = Study("models", rows, _work, lambda settings: settings.how.recipe).run
 
 
 def _summary(found: list[Record]) -> str:

@@ -2,15 +2,14 @@
 
 import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pushforward import methods
-from pushforward.checks import check_choice, check_count
 from pushforward.recipe.methods import Method
 from pushforward.trust import CheckSettings
 from reproduce.studies.models.cases import CASES, FRONTS, REFERENCE
 from reproduce.studies.settings import FEW, FitSettings
 
-STUDY = "models"
 METHODS = (REFERENCE, *FRONTS)
 
 
@@ -25,6 +24,11 @@ class Settings(FitSettings):
     **Judging.** `num_draws` of each sampler for means and standard deviations; `check` as a user runs it.
     """
 
+    study: ClassVar = "models"
+    choices: ClassVar = {"targets": CASES, "methods": METHODS}
+    # R-hat needs two chains, and both it and the effective sample size a few draws of each.
+    least: ClassVar = {"chains": 2, "length": 8, "num_draws": 100}
+
     targets: tuple[str, ...] = tuple(CASES)
     methods: tuple[str, ...] = METHODS
     seeds: int = 2
@@ -35,19 +39,6 @@ class Settings(FitSettings):
 
     num_draws: int = 100_000
     check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in self.targets:
-            check_choice(name, "targets", CASES)
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for name in ("seeds", "warmup"):
-            check_count(getattr(self, name), name)
-        # R-hat needs two chains, and both it and the effective sample size a few draws of each.
-        check_count(self.chains, "chains", at_least=2)
-        check_count(self.length, "length", at_least=8)
-        check_count(self.num_draws, "num_draws", at_least=100)
 
     @property
     def how(self) -> Method:

@@ -5,25 +5,61 @@ has kept in the same folder is judged here without being trained again.
 """
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
-from pushforward.checks import check_choice
-from reproduce.records import Header, Record, of_recipe
+import jax
+import numpy as np
+from scipy import stats
+
+from pushforward import methods
+from reproduce.records import Record, of_recipe
+from reproduce.studies.fitting import fit_to_the_end
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
+from reproduce.studies.running import Observe, Study, Work
 from reproduce.studies.settings import FEW, FitSettings
-from reproduce.studies.spine.student_t import student_t_row
+from reproduce.studies.store import Figures
 from reproduce.studies.two_d import PRESETS as PLANAR
+from reproduce.studies.two_d import Settings as PlanarSettings
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.rows import row_of
-from reproduce.studies.two_d.store import Store
+from reproduce.studies.two_d.run import row_of
 from reproduce.studies.two_d.trained import sampler_of
+from reproduce.studies.two_d.watch import Store
+from reproduce.targets import student_t
 
-STUDY = "spine"
+LEVELS = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995])
+"""The median is zero, where a relative error means nothing; it is compared in units of the quartile."""
+
+NUM_DRAWS = 1_000_000
+
+QUANTILES = "spine_draws.npz"
+FINE_LEVELS = np.concatenate([[0.001, 0.002, 0.005], np.linspace(0.01, 0.99, 99), [0.995, 0.998, 0.999]])
+
+
+def student_t_row(row: Row, settings: FitSettings, folder: Path) -> list[Record]:
+    """Fit one method to one t and record its quantile errors; the quantiles are kept for the figure."""
+    df = float(row.target.rsplit("_", 1)[1])
+    how = settings.asked(methods.METHODS[row.method])
+    done = fit_to_the_end(jax.random.key(row.seed), student_t(df), method=how)
+    draws = np.sort(np.asarray(done.sampler.sample(jax.random.key(1000), NUM_DRAWS))[:, 0])
+    truth = stats.t.ppf(LEVELS, df)
+    relative = np.abs(np.quantile(draws, LEVELS) / truth - 1.0)
+    median = abs(float(np.median(draws))) / float(stats.t.ppf(0.75, df))
+    fine = np.quantile(draws, FINE_LEVELS).astype(np.float32)
+    Figures(folder / QUANTILES).add({f"quantiles/{row.method}/{row.target}": fine, "levels": FINE_LEVELS})
+
+    errors = {
+        "quantile_error": relative.max(),
+        "quantile_error_inner": relative[np.abs(LEVELS - 0.5) <= 0.45 + 1e-9].max(),
+        "median_error": median,
+    }
+    seconds = settings.record(row, "train_seconds", done.seconds)
+    return of_recipe(how.recipe, [*settings.figures(row, errors, n=NUM_DRAWS), seconds])
+
+
 METHODS = ("default", "kl", "fisher")
 PLANAR_TARGETS = ("gaussian", "rosenbrock", "donut", "squiggle")
 STUDENT_T = ("student_t_5", "student_t_3", "student_t_2")
@@ -33,16 +69,12 @@ STUDENT_T = ("student_t_5", "student_t_3", "student_t_2")
 class Settings(FitSettings):
     """Which rows run: methods on planar targets with several training seeds, and on Student's t with one."""
 
+    study: ClassVar = "spine"
+    choices: ClassVar = {"methods": METHODS, "targets": (*PLANAR_TARGETS, *STUDENT_T)}
+
     methods: tuple[str, ...] = METHODS
     targets: tuple[str, ...] = (*PLANAR_TARGETS, *STUDENT_T)
     seeds: int = 3
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for name in self.targets:
-            check_choice(name, "targets", (*PLANAR_TARGETS, *STUDENT_T))
 
 
 PRESETS = {
@@ -65,32 +97,26 @@ def plan(settings: Settings) -> list[str]:
     return [str(row) for row in rows(settings)]
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study spine",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/spine.jsonl` does not hold yet, and return its path."""
-    path, store = Path(folder) / f"{STUDY}.jsonl", Store(Path(folder))
-    planar = PLANAR[settings.preset].replace(
-        max_steps=settings.max_steps, recipe_changes=settings.recipe_changes
-    )
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    store, planar = Store(folder), _planar(settings)
     # One judge a target: its floors are dear and serve all rows.
     judge_of = cache(lambda name: Judge(name, planar))
 
     def records_of(row: Row) -> list[Record]:
         if row.target in STUDENT_T:
-            return student_t_row(row, planar, Path(folder))
+            return student_t_row(row, settings, folder)
         found = _planar_row(row, judge_of(row.target), store)
-        return [dataclasses.replace(record, study=STUDY) for record in found]
+        return [dataclasses.replace(record, study=settings.study) for record in found]
 
-    asked = recipe("default", planar).recipe
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command, asked)
-    work = Work(records_of, _summary, row_of=row_of)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+    return Work(records_of, _summary, row_of=row_of)
+
+
+def _planar(settings: Settings) -> PlanarSettings:
+    same = {"max_steps": settings.max_steps, "recipe_changes": settings.recipe_changes}
+    return PLANAR[settings.preset].replace(**same)
+
+
+run = Study("spine", rows, _work, lambda settings: recipe("default", _planar(settings)).recipe).run
 
 
 def _planar_row(row: Row, judge: Judge, store: Store) -> list[Record]:
@@ -98,7 +124,7 @@ def _planar_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     return of_recipe(recipe(row.method, judge.settings).recipe, [
         judge.paper_ksd(row, sampler.sample),
         judge.score(row, "sliced_w2", sampler.sample, judge.settings.pair_n, judge.settings.pairs),
-        judge.record(row, "train_seconds", seconds),
+        judge.settings.record(row, "train_seconds", seconds),
     ])  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Is the check to be trusted? Its false alarms on exact draws, and its power on planted defects."""
 
+from reproduce.studies.trust.run import PRESETS as PRESETS
+from reproduce.studies.trust.run import Settings as Settings
 from reproduce.studies.trust.run import plan as plan
 from reproduce.studies.trust.run import run as run
-from reproduce.studies.trust.settings import PRESETS as PRESETS
-from reproduce.studies.trust.settings import Settings as Settings

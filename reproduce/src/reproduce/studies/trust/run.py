@@ -1,21 +1,65 @@
 """Check, count, record."""
 
+import dataclasses
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from pushforward.trust import Census, Report, check
+from pushforward.trust import Census, CheckSettings, Report, check
 from pushforward.trust.line import BAD, CAUTION, TRUST
-from reproduce.records import Header, Record
+from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.running import Work, run_rows
-from reproduce.studies.trust.cases import CASES
-from reproduce.studies.trust.defects import DEFECTS, EXACT, sampler
-from reproduce.studies.trust.settings import STUDY, Settings
+from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.settings import StudySettings
+from reproduce.studies.trust.defects import CASES, DEFECTS, EXACT, EXACT_TARGETS, sampler
+
+METHODS = (EXACT, *DEFECTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(StudySettings):
+    """Which rows run, and how large a check is.
+
+    A row is `replicates` checks of one sampler on one target that share one census of the target; exact
+    samplers get `blocks` of them, with a census each, so that no census is judged by its luck.
+    """
+
+    study: ClassVar = "trust"
+    choices: ClassVar = {"targets": CASES, "exact_targets": CASES, "methods": METHODS}
+
+    targets: tuple[str, ...] = tuple(CASES)
+    exact_targets: tuple[str, ...] = EXACT_TARGETS
+    methods: tuple[str, ...] = METHODS
+    replicates: int = 25
+    blocks: int = 4
+    power_replicates: int = 20
+    check: CheckSettings = dataclasses.field(default_factory=CheckSettings)
+
+    @property
+    def settings_of_check(self) -> CheckSettings:
+        """The check's own settings, with its chains cut short if that was asked for."""
+        return self.check.replace(chain_steps=self.steps(self.check.chain_steps))
+
+
+PRESETS = {
+    "smoke": Settings(
+        preset="smoke",
+        targets=("gaussian",),
+        methods=(EXACT, "one mean 0.1 sd off"),
+        replicates=2,
+        blocks=1,
+        power_replicates=2,
+        check=CheckSettings(num_draws=1000, ksd_draws=200, num_bootstraps=199, num_chains=400, chain_steps=4),
+    ),
+    "cpu": Settings(preset="cpu"),
+}
+"""`smoke` takes seconds; `cpu` well under an hour on one core."""
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -33,19 +77,11 @@ def plan(settings: Settings) -> list[str]:
     return [f"{row}: {_replicates(row, settings)} checks" for row in rows(settings)]
 
 
-def run(
-    settings: Settings,
-    folder: str | Path,
-    *,
-    fresh: bool = False,
-    command: str = "pushforward study trust",
-    observe: Callable[[str], None] = lambda words: None,
-) -> Path:
-    """Run all rows that `folder/trust.jsonl` does not hold yet, and return its path."""
-    path = Path(folder) / f"{STUDY}.jsonl"
-    header = Header.of_this_machine(STUDY, settings.preset, 0, command)
-    work = Work(lambda row: _records(row, settings), _summary)
-    return run_rows(path, header, rows(settings), work, fresh=fresh, observe=observe)
+def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
+    return Work(lambda row: _records(row, settings), _summary)
+
+
+run = Study("trust", rows, _work).run
 
 
 def _replicates(row: Row, settings: Settings) -> int:
@@ -62,8 +98,10 @@ def _records(row: Row, settings: Settings) -> list[Record]:
     keys = jax.random.split(row.key("checks"), _replicates(row, settings))
     reports = [check(each, draw, target, census=census, settings=asked) for each in keys]
 
+    record = partial(settings.record, row, n=settings.check.num_draws)
+
     def share(metric: str, values: list[bool]) -> Record:
-        return _record(row, settings, metric, float(np.mean(values)), repeats=len(values))
+        return record(metric, np.mean(values), repeats=len(values))
 
     found = [
         share("not_trusted", [report.verdict != TRUST for report in reports]),
@@ -71,11 +109,11 @@ def _records(row: Row, settings: Settings) -> list[Record]:
     ]
     for name in dict.fromkeys(line.name for report in reports for line in report.lines):
         found.append(share(f"flagged: {name}", [_flagged(report, name) for report in reports]))
-    found.append(_record(row, settings, "census_seconds", census_seconds, repeats=1))
+    found.append(record("census_seconds", census_seconds))
     # The first check compiles, as a user's does; the others tell what the arithmetic costs.
-    found.append(_record(row, settings, "first_check_seconds", reports[0].seconds, repeats=1))
+    found.append(record("first_check_seconds", reports[0].seconds))
     later = [report.seconds for report in reports[1:]] or [reports[0].seconds]
-    found.append(_record(row, settings, "check_seconds", float(np.median(later)), repeats=len(later)))
+    found.append(record("check_seconds", np.median(later), repeats=len(later)))
     return found
 
 
@@ -83,13 +121,6 @@ def _flagged(report: Report, name: str) -> bool:
     return any(
         line.name == name and level in (CAUTION, BAD)
         for line, level in zip(report.lines, report.levels, strict=True)
-    )
-
-
-def _record(row: Row, settings: Settings, metric: str, value: float, *, repeats: int) -> Record:
-    n = settings.check.num_draws
-    return Record(
-        STUDY, settings.preset, row.method, row.target, metric, value, n=n, repeats=repeats, seed=row.seed
     )
 
 

@@ -1,10 +1,8 @@
 """One target's judge: metrics of draws, each beside what exact draws score under the same protocol."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.base import ExactTarget
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
@@ -12,9 +10,9 @@ from pushforward.metrics.two_sample import in_asinh, sliced_w2
 from pushforward.targets import get
 from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
-from reproduce.studies.drawing import Draw
-from reproduce.studies.row import Row
-from reproduce.studies.two_d.settings import PUBLISHED, STUDY, Settings
+from reproduce.studies.fitting import repeated
+from reproduce.studies.row import Draw, Row
+from reproduce.studies.two_d.settings import PUBLISHED, Settings
 
 
 def _funnel_coordinates(x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
@@ -41,31 +39,10 @@ class Judge:
         self._floors: dict[tuple[str, int], float] = {}
         self._key = Row("floor", name, 0).key("floor")
 
-    def record(
-        self,
-        row: Row,
-        metric: str,
-        values: np.ndarray | float | int,
-        *,
-        n: int | None = None,
-        floor: float | None = None,
-    ) -> Record:
-        """Return a record of the mean and the spread of `values`."""
-        values = np.atleast_1d(np.asarray(values, float))
-        return Record(
-            STUDY, self.settings.preset, row.method, self.name, metric, value=float(values.mean()),
-            spread=float(values.std(ddof=1)) if values.size > 1 else None, n=n,
-            repeats=values.size, seed=row.seed, floor=floor,
-        )  # fmt: skip
-
     def score(self, row: Row, metric: str, draw: Draw, n: int, repeats: int) -> Record:
         """Return a metric of `n` draws, over repeats with fresh draws and fresh references."""
-        judge = self.protocol(metric)
-        values = []
-        for key in jax.random.split(row.key(metric), repeats):
-            key_draws, key_metric = jax.random.split(key)
-            values.append(_value(judge, key_metric, draw(key_draws, n), self.target))
-        return self.record(row, metric, np.array(values), n=n, floor=self.floor(metric, n))
+        values = repeated(row.key(metric), self.protocol(metric), draw, self.target, n, repeats)
+        return self.settings.record(row, metric, values, n=n, floor=self.floor(metric, n))
 
     def scores(self, row: Row, draw: Draw, *, pair_n: int | None = None) -> list[Record]:
         """Return all metrics but the paper's KSD; `pair_n` where there are fewer draws than asked for."""
@@ -109,10 +86,3 @@ class Judge:
             )
             self._floors[place] = found.mean
         return self._floors[place]
-
-
-def _value(judge: Protocol, key: Key[Array, ""], draws: Float[Array, "n dim"], target: ExactTarget) -> float:
-    # A method that throws points to infinity has no distance: that is a result, not a crash of the study.
-    if not bool(jnp.all(jnp.isfinite(draws))):
-        return float("nan")
-    return float(judge(key, draws, target))

@@ -1,12 +1,9 @@
 """How large the study is: presets from seconds to the paper's own sizes."""
 
-import dataclasses
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pushforward.checks import check_choice, check_count, check_positive
 from reproduce.studies.settings import FEW, FitSettings
-
-STUDY = "two_d"
 
 SIX = ("gaussian", "mog2", "rosenbrock", "donut", "funnel", "squiggle")
 PUBLISHED = "published_funnel"
@@ -47,6 +44,13 @@ class Settings(FitSettings):
     **Flow.** Its sizes and training.
     """
 
+    study: ClassVar = "two_d"
+    choices: ClassVar = {"targets": (*SIX, PUBLISHED), "methods": METHODS}
+    # A spread needs two.
+    least: ClassVar = dict.fromkeys(
+        ("pairs", "floor_pairs", "ksd_repeats", "chain_repeats", "checkpoint_repeats"), 2
+    )
+
     targets: tuple[str, ...] = (*SIX, PUBLISHED)
     methods: tuple[str, ...] = METHODS
     seeds: int = 3
@@ -78,21 +82,6 @@ class Settings(FitSettings):
     flow_batch_size: int = 512
     flow_learning_rate: float = 1e-3
     flow_width: int = 64
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in self.targets:
-            check_choice(name, "targets", (*SIX, PUBLISHED))
-        for name in self.methods:
-            check_choice(name, "methods", METHODS)
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int:
-                check_count(value, field.name)
-        for name in ("pairs", "floor_pairs", "ksd_repeats", "chain_repeats", "checkpoint_repeats"):
-            # A spread needs two.
-            check_count(getattr(self, name), name, at_least=2)
-        check_positive(self.flow_learning_rate, "flow_learning_rate")
 
 
 PRESETS: dict[str, Settings] = {

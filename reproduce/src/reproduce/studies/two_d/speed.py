@@ -1,7 +1,8 @@
 """Table 2: seconds per 1,000 draws, every method compiled and warmed, interleaved in one run."""
 
-import time
+import itertools
 from collections.abc import Callable
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -12,11 +13,12 @@ from pushforward.draws import thin
 from pushforward.sampler import Sampler
 from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.two_d.baselines import algorithm_of
+from reproduce.studies.two_d.family import algorithm_of
 from reproduce.studies.two_d.judge import Judge
-from reproduce.studies.two_d.settings import CHAINS, STUDY
-from reproduce.studies.two_d.store import Store
-from reproduce.studies.two_d.trained import chain_draws, sampler_of, train_flow
+from reproduce.studies.two_d.settings import CHAINS
+from reproduce.studies.two_d.trained import chain_draws, flow_of, sampler_of
+from reproduce.studies.two_d.watch import Store
+from reproduce.timing import take_turns
 
 Call = Callable[[Key[Array, ""]], Array]
 
@@ -39,15 +41,17 @@ def speed_row(row: Row, judge: Judge, store: Store) -> list[Record]:
 
     found = []
     for name, times in seconds.items():
-        found.append(_timing(row, judge, name, "seconds_per_1k_draws", times * 1000 / s.speed_n, s.speed_n))
-        found.append(_figure(row, judge, name, "ratio_to_kl", np.median(times) / np.median(seconds["kl"])))
+        mine = row._replace(method=name)
+        found.append(s.timing(mine, "seconds_per_1k_draws", times * 1000 / s.speed_n, s.speed_n))
+        found.append(s.record(mine, "ratio_to_kl", np.median(times) / np.median(seconds["kl"])))
     for name, times in seconds_many.items():
-        found.append(_timing(row, judge, name, "seconds_per_1m_draws", times * 1e6 / s.many_n, s.many_n))
+        mine = row._replace(method=name)
+        found.append(s.timing(mine, "seconds_per_1m_draws", times * 1e6 / s.many_n, s.many_n))
     for name in CHAINS:
         saved = (np.median(seconds[name]) - np.median(seconds["kl"])) / s.speed_n
         # Where a peer is as fast as the sampler, training never pays: no finite number.
         draws = kept["kl"][1] / saved if saved > 0 else float("nan")
-        found.append(_figure(row, judge, name, "break_even", draws))
+        found.append(s.record(row._replace(method=name), "break_even", draws))
     return found
 
 
@@ -59,7 +63,7 @@ def _calls(row: Row, judge: Judge, samplers: dict[str, Sampler]) -> dict[str, Ca
         draw = chain_draws(algorithm_of(method, judge, s.speed_n), s.chain_steps)
         calls[method] = eqx.Partial(draw, n=s.speed_n)
     # How long the flow was trained changes its weights, not its arithmetic.
-    algorithm, state, _ = train_flow(row, s.replace(max_steps=2), judge)
+    algorithm, state, _ = flow_of(row, judge, most=2)
     calls["flow"] = lambda key: algorithm.sample(key, state, s.speed_n)
     calls |= {name: _sampling(sampler, s.speed_n) for name, sampler in samplers.items()}
     pool = _sampling(samplers["default"], s.pool_n)
@@ -75,26 +79,6 @@ def _interleaved(
     key: Key[Array, ""], calls: dict[str, Call], repeats: dict[str, int]
 ) -> dict[str, np.ndarray]:
     """Return the seconds of every call: one of each per round, so that a busy spell hits all of them."""
-    for call in calls.values():
-        call(key).block_until_ready()
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for each in jax.random.split(key, max(repeats.values())):
-        for name, call in calls.items():
-            if len(times[name]) < repeats[name]:
-                started = time.perf_counter()
-                call(each).block_until_ready()
-                times[name].append(time.perf_counter() - started)
-    return {name: np.array(values) for name, values in times.items()}
-
-
-def _timing(row: Row, judge: Judge, method: str, metric: str, times: np.ndarray, n: int) -> Record:
-    """Record a median, with half the distance between the quartiles as its spread: clocks have outliers."""
-    low, high = np.quantile(times, [0.25, 0.75])
-    return Record(
-        STUDY, judge.settings.preset, method, row.target, metric, value=float(np.median(times)),
-        spread=float(high - low) / 2, n=n, repeats=times.size, seed=row.seed,
-    )  # fmt: skip
-
-
-def _figure(row: Row, judge: Judge, method: str, metric: str, value: float) -> Record:
-    return Record(STUDY, judge.settings.preset, method, row.target, metric, value=float(value), seed=row.seed)
+    keys = map(partial(jax.random.fold_in, key), itertools.count())
+    taken = take_turns({name: lambda call=call: call(next(keys)) for name, call in calls.items()}, repeats)
+    return {name: np.array(values) for name, values in taken.items()}

@@ -1,6 +1,5 @@
 """Rows that train a network: one-shot samplers of ours and of the paper, and the coupling flow."""
 
-import time
 from typing import Any
 
 import equinox as eqx
@@ -11,16 +10,14 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Algorithm
 from pushforward.sampler import Sampler
-from pushforward.training import run, run_chunk
+from pushforward.training import run_chunk
 from reproduce.records import Record, of_recipe
-from reproduce.studies.drawing import Draw
-from reproduce.studies.fitting import at_its_end, fit_to_the_end
-from reproduce.studies.row import Row
+from reproduce.studies.fitting import fit_to_the_end, size_of, train_flow
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.settings import PAPERS, STUDY, Settings
-from reproduce.studies.two_d.store import Store
-from reproduce.studies.two_d.watch import watch
+from reproduce.studies.two_d.settings import PAPERS
+from reproduce.studies.two_d.watch import Store, watch
 
 
 def sampler_of(row: Row, judge: Judge, store: Store) -> tuple[Sampler, float]:
@@ -49,51 +46,31 @@ def one_shot_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     sampler, seconds = sampler_of(row, judge, store)
     if row.seed == 0:
         store.add_draws(row, sampler.sample)
-    size = sum(a.size for a in jax.tree.leaves(eqx.filter(sampler.network, eqx.is_inexact_array)))
     return of_recipe(recipe(row.method, judge.settings).recipe, [
         judge.paper_ksd(row, sampler.sample),
         *([_best(row, judge, store.curve(_curve(row)))] if _selects(row) else []),
         *judge.scores(row, sampler.sample),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "parameters", size),
+        *judge.settings.figures(row, {"train_seconds": seconds, "parameters": size_of(sampler.network)}),
     ])  # fmt: skip
 
 
 def flow_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     """Train the coupling flow in the target's own coordinates, as the paper does, and judge it."""
-    algorithm, state, seconds = train_flow(row, judge.settings, judge)
+    algorithm, state, seconds = flow_of(row, judge)
 
     def draw(key: Key[Array, ""], n: int) -> Float[Array, "n dim"]:
         return algorithm.sample(key, state, n)
 
     if row.seed == 0:
         store.add_draws(row, draw)
-    size = sum(a.size for a in jax.tree.leaves(state.trained))
-    return [
-        judge.paper_ksd(row, draw),
-        *judge.scores(row, draw),
-        judge.record(row, "train_seconds", seconds),
-        judge.record(row, "parameters", size),
-    ]
+    figures = {"train_seconds": seconds, "parameters": size_of(state.trained)}
+    return [judge.paper_ksd(row, draw), *judge.scores(row, draw), *judge.settings.figures(row, figures)]
 
 
-def train_flow(row: Row, settings: Settings, judge: Judge) -> tuple[Algorithm, Any, float]:
-    """Return the flow's algorithm, its trained state and the seconds that took."""
-    from reproduce.rivals import flow
-
-    algorithm = flow.algorithm(
-        judge.target,
-        batch_size=settings.flow_batch_size,
-        learning_rate=settings.flow_learning_rate,
-        width=settings.flow_width,
-    )
-    steps = settings.steps(settings.flow_steps)
-    key_init, key_run = jax.random.split(row.key("train"))
-    started = time.monotonic()
-    result = at_its_end(
-        run(key_run, algorithm, algorithm.init(key_init), num_steps=steps, log_every=max(1, steps // 10))
-    )
-    return algorithm, result.state, time.monotonic() - started
+def flow_of(row: Row, judge: Judge, most: int | None = None) -> tuple[Algorithm, Any, float]:
+    """Return the flow's algorithm, its state after its steps, or the `most`, and the seconds that took."""
+    steps = judge.settings.steps(most or judge.settings.flow_steps)
+    return train_flow(row, judge.target, judge.settings, num_steps=steps, log_every=max(1, steps // 10))
 
 
 def chain_draws(algorithm: Algorithm, num_steps: int) -> Draw:
@@ -122,8 +99,7 @@ def _best(row: Row, judge: Judge, curve: np.ndarray) -> Record:
     means = np.where(np.isfinite(curve[:, 1]), curve[:, 1], np.inf)
     best = int(np.argmin(means))
     s = judge.settings
-    return Record(
-        STUDY, s.preset, row.method, row.target, "ksd_imq_v_best", value=float(curve[best, 1]),
-        spread=float(curve[best, 2]), n=s.ksd_n, repeats=s.checkpoint_repeats, seed=row.seed,
-        floor=judge.selection_floor(),
+    return s.record(
+        row, "ksd_imq_v_best", curve[best, 1], spread=float(curve[best, 2]), n=s.ksd_n,
+        repeats=s.checkpoint_repeats, floor=judge.selection_floor(),
     )  # fmt: skip

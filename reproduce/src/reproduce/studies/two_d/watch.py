@@ -1,6 +1,11 @@
-"""`fit` with someone watching: the same steps from the same key, with a look at evenly spaced checkpoints."""
+"""What the study leaves beside its records; and `fit` with someone watching.
 
+The same steps from the same key, with a look at evenly spaced checkpoints.
+"""
+
+import shutil
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import equinox as eqx
@@ -15,8 +20,52 @@ from pushforward.metrics import ksd_imq_v, sliced_w2
 from pushforward.recipe.methods import Method
 from pushforward.run.clock import Progress
 from pushforward.targets import get
+from reproduce.studies import store
 from reproduce.studies.fitting import annealed, fit_to_the_end
+from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.settings import Settings
+
+DRAWS = 2000
+GRID = 120
+
+
+class Store(store.Store):
+    """A folder of results: `two_d_draws.npz` for the report, and a hidden folder of trained samplers."""
+
+    def __init__(self, folder: Path):
+        """Open the store of a results folder."""
+        super().__init__(folder, Settings.study)
+        self.figures = store.Figures(folder / f"{Settings.study}_draws.npz")
+        self.add = self.figures.add
+
+    def clear(self) -> None:
+        """Forget everything: a new file of records begins."""
+        self.figures.path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def curve(self, name: str) -> np.ndarray:
+        """Return a curve that was added."""
+        return self.figures.arrays()[name]
+
+    def add_draws(self, row: Row, draw: Draw, n: int = DRAWS) -> None:
+        """Keep draws for a figure."""
+        draws = np.asarray(draw(row.key("figure"), n), np.float32)
+        self.add({f"draws/{row.method}/{row.target}": draws})
+
+    def add_density(self, target: ExactTarget) -> None:
+        """Keep the density on a grid over the target's window, as 8 bits between zero and its peak."""
+        if target.window is None:
+            return
+        (x0, x1), (y0, y1) = target.window
+        xs, ys = jnp.linspace(x0, x1, GRID), jnp.linspace(y0, y1, GRID)
+        points = jnp.stack(jnp.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+        log_density = np.asarray(jax.vmap(target.log_density)(points))
+        density = np.exp(log_density - np.nanmax(log_density)).reshape(GRID, GRID)
+        self.add({
+            f"density/{target.name}": np.round(255 * density).astype(np.uint8),
+            f"window/{target.name}": np.array([x0, x1, y0, y1], np.float32),
+        })  # fmt: skip
+
 
 UNSEEN = (float("nan"),) * 3
 
@@ -55,6 +104,10 @@ def watch(name: str, seed: int, how: Method, settings: Settings, *, look: bool =
     # As many rows as checkpoints.
     only = how.replace(stages=(methods.TRAIN,), clock={"rows": settings.checkpoints})
     done = fit_to_the_end(key, target, method=only, start=start, callback=watcher)
+    if not lines:
+        # Where there is nothing to learn the training has no rows: one look, at its end.
+        seen = _look(key_look, done.sampler, target, settings) if look else UNSEEN
+        lines.append((seconds + done.seconds, *seen))
     curve = np.array(lines)
     return Watched(done.sampler, float(curve[-1, 0]), curve)
 

@@ -10,7 +10,6 @@ from jaxtyping import Array, Key
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count
 from pushforward.frame import InFrame
-from pushforward.training.alternating import Parts, alternating
 
 
 def minibatched(build: Callable[[Target], Algorithm], target: Any, size: int) -> Algorithm:
@@ -33,15 +32,6 @@ def minibatch_of(target: Any, key: Key[Array, ""], size: int) -> Target:
     if isinstance(target, InFrame):
         return InFrame(minibatch_of(target.target, key, size), target.frame)
     return target.minibatch(key, size)
-
-
-def training_on(parts: Parts) -> Callable[[Target], Algorithm]:
-    """Return the function that makes the alternating algorithm of `parts` on another target."""
-    return eqx.Partial(_train_on, parts)
-
-
-def _train_on(parts: Parts, target: Target) -> Algorithm:
-    return alternating(eqx.tree_at(lambda p: p.target, parts, target))
 
 
 def _step(

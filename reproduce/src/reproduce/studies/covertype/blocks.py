@@ -5,16 +5,13 @@ Sorted by those columns and cut into blocks, such rows keep them once a block; a
 then reads the ten columns of measurements and little else.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 from scipy.special import expit
 
-from pushforward.base import Target
-from reproduce.targets.logistic import BayesianLogisticRegression, log_prior
+from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical, by_one_pass
 from reproduce.targets.logistic_mode import Peak
 
 BLOCK, CHUNK = 128, 32_768
@@ -24,7 +21,7 @@ FARTHEST = 80.0
 """Margins that fell by more have a likelihood of zero; their exponential would overflow."""
 
 
-class BlockedLogistic(Target):
+class BlockedLogistic(Hierarchical):
     """The same posterior around a peak, for passes over all rows.
 
     With `e` the change of a row's margin and `s = sigmoid(-margin)` at the peak, no digit is lost near it:
@@ -41,18 +38,13 @@ class BlockedLogistic(Target):
     """`s`; zero for rows that only fill a block up, so that they add nothing."""
     place: Float[Array, "weights weights"]
     """The permutation that puts the weights of `own` first."""
-    origin: Float[Array, " weights"]
     slope: Float[Array, " weights"]
-    shape: float = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """Return the log posterior up to a constant; the likelihood at the peak counts as zero."""
         moved = x[:-1] - self.origin
         gained = _gain(self.place @ moved, self.own, self.shared, self.missing)
-        return gained + self.slope @ moved + log_prior(x, self.shape, self.rate)
+        return gained + self.slope @ moved + self.log_prior(x)
 
 
 def in_blocks(target: BayesianLogisticRegression, peak: Peak) -> BlockedLogistic:
@@ -60,7 +52,7 @@ def in_blocks(target: BayesianLogisticRegression, peak: Peak) -> BlockedLogistic
 
     Worth it where there are far fewer kinds of indicators than rows: each kind is filled up to whole blocks.
     """
-    rows = np.asarray(target.rows).reshape(-1, target.dim - 1)[: target.num_rows]
+    rows = np.asarray(target.flat_rows)
     columns = np.abs(rows)
     # A column that has one value beside zero, up to the label's sign, is an indicator; the bias is one.
     top = columns.max(axis=0)
@@ -84,10 +76,7 @@ def in_blocks(target: BayesianLogisticRegression, peak: Peak) -> BlockedLogistic
     dtype = target.rows.dtype
     return BlockedLogistic(
         **{name: jax.device_put(np.ascontiguousarray(a, dtype)) for name, a in arrays.items()},
-        shape=target.shape,
-        rate=target.rate,
-        dim=target.dim,
-        name=target.name,
+        **target.facts(),
     )
 
 
@@ -95,42 +84,23 @@ def _grouped(codes: Float[np.ndarray, "rows shared"]) -> tuple[np.ndarray, np.nd
     """Return an order of the rows in which equal codes stand together, and where each kind begins."""
     if codes.shape[1] == 0:
         return np.arange(len(codes)), np.zeros(1, int)
-    kinds = np.unique(_as_bits(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    # A few bytes a row that are equal where the codes are: signs and zeros, packed.
+    bits = np.concatenate([np.packbits(codes > 0, axis=1), np.packbits(codes < 0, axis=1)], axis=1)
+    kinds = np.unique(bits, axis=0, return_inverse=True)[1].reshape(-1)
     order = np.argsort(kinds, kind="stable")
     return order, np.flatnonzero(np.diff(kinds[order], prepend=-1))
 
 
-def _as_bits(codes: Float[np.ndarray, "rows shared"]) -> np.ndarray:
-    """Return a few bytes a row that are equal where the codes are: signs and zeros, packed."""
-    return np.concatenate([np.packbits(codes > 0, axis=1), np.packbits(codes < 0, axis=1)], axis=1)
-
-
 def _fill(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return row numbers with every kind of row filled up to whole blocks by `-1`."""
-    pieces = []
-    for group in np.split(order, starts[1:]):
-        short = -len(group) % BLOCK
-        pieces.append(np.concatenate([group, np.full(short, -1)]))
-    return np.concatenate(pieces)
+    groups = np.split(order, starts[1:])
+    return np.concatenate([np.pad(g, (0, -len(g) % BLOCK), constant_values=-1) for g in groups])
 
 
 def _in_chunks(rows: np.ndarray, size: int) -> np.ndarray:
     """Return rows in chunks of one size, the last filled up with zeros."""
-    chunks = -(-len(rows) // size)
-    whole = np.zeros((chunks * size, *rows.shape[1:]), rows.dtype)
-    whole[: len(rows)] = rows
-    return whole.reshape(chunks, size, *rows.shape[1:])
-
-
-@jax.custom_jvp
-def _gain(
-    moved: Float[Array, " weights"],
-    own: Float[Array, "chunks own size"],
-    shared: Float[Array, "chunks blocks shared"],
-    missing: Float[Array, "chunks size"],
-) -> Float[Array, ""]:
-    """Return the log likelihood's change beyond `slope . moved`, by one pass that has the gradient too."""
-    return _gain_and_slope(moved, own, shared, missing)[0]
+    whole = np.pad(rows, [(0, -len(rows) % size), *[(0, 0)] * (rows.ndim - 1)])
+    return whole.reshape(len(whole) // size, size, *rows.shape[1:])
 
 
 def _gain_and_slope(
@@ -139,6 +109,7 @@ def _gain_and_slope(
     shared: Float[Array, "chunks blocks shared"],
     missing: Float[Array, "chunks size"],
 ) -> tuple[Float[Array, ""], Float[Array, " weights"]]:
+    """Return the log likelihood's change beyond `slope . moved`, and its gradient."""
     mine, common = moved[: own.shape[1]], moved[own.shape[1] :]
 
     def chunk(carry, data):
@@ -162,13 +133,4 @@ def _gain_and_slope(
     return value, jnp.concatenate([own_slope, shared_slope])
 
 
-def _rule(primals, tangents):
-    value, slope = _gain_and_slope(*primals)
-    moved = tangents[0]
-    if isinstance(moved, SymbolicZero):
-        return value, jnp.zeros_like(value)
-    return value, slope @ moved
-
-
-# Symbolic zeros, or a tangent of zeros as large as the data would be made.
-_gain.defjvp(_rule, symbolic_zeros=True)
+_gain = by_one_pass(_gain_and_slope)
