@@ -26,8 +26,8 @@ from pushforward.recipe.table import Annealing, Recipe
 
 
 def applies(state: State, recipe: Recipe) -> bool:
-    """Unless the normal law of one peak was enough."""
-    return state.peaks is not None and not state.good
+    """Unless there are draws already."""
+    return state.peaks is not None and state.draws is None
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:

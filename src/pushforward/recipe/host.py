@@ -140,7 +140,9 @@ def component_logs(law: Latent, z: np.ndarray) -> np.ndarray:
     if isinstance(law, IndependentMixtures):
         weights, means, scales = (np.asarray(a, np.float64) for a in (law.weights, law.means, law.scales))
         away = (z[:, :, None] - means) / scales
-        return np.log(weights) - np.log(scales) - 0.5 * np.log(2.0 * np.pi) - 0.5 * away**2
+        with np.errstate(divide="ignore"):
+            weights = np.log(weights)
+        return weights - np.log(scales) - 0.5 * np.log(2.0 * np.pi) - 0.5 * away**2
     assert isinstance(law, NormalMixture)
     weights, means, factors = (np.asarray(a, np.float64) for a in (law.weights, law.means, law.choleskys))
     return normal_logs(z, weights, means, np.broadcast_to(factors, (len(means), *factors.shape[1:])))
@@ -174,7 +176,7 @@ def squares(x: np.ndarray, points: np.ndarray, factors: np.ndarray) -> Float[np.
     return found
 
 
-def log_sum(logs: np.ndarray) -> np.ndarray:
+def log_sum(logs: np.ndarray) -> Any:
     """Return `log sum exp` along the last axis."""
     most = np.maximum(logs.max(axis=-1, keepdims=True), -1e300)
     with np.errstate(divide="ignore"):
