@@ -47,6 +47,11 @@ def _hessians(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim d
 
 
 @eqx.filter_jit
+def _densities(law: Latent, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    return jax.vmap(law.log_density)(x)
+
+
+@eqx.filter_jit
 def _scores(target: Target, x: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
     return jax.vmap(target.score)(x)
 
@@ -75,6 +80,11 @@ def pulled(target: Target, network: Any, z: np.ndarray, tile: int) -> Float[np.n
     """Return the log densities, at latents, of a target seen through a square map."""
     height, change = through(target, network, z, tile)
     return _finite(height + change)
+
+
+def densities(law: Latent, x: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
+    """Return the log densities of a law at very many points, by a compiled program."""
+    return _in_tiles(lambda rows: _densities(law, rows), x, tile)
 
 
 def scores_at(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:

@@ -10,7 +10,18 @@ import numpy as np
 from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.operations import operations
-from pushforward.recipe import adapt, anneal, fallback, maps, necks, path_laplace, reweight, search, train
+from pushforward.recipe import (
+    adapt,
+    anneal,
+    fallback,
+    maps,
+    necks,
+    path_laplace,
+    residual,
+    reweight,
+    search,
+    train,
+)
 from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.stages import Stage
@@ -28,11 +39,12 @@ ADAPT = Stage("adapt", adapt.applies, adapt.run)
 ANNEAL = Stage("anneal", anneal.applies, anneal.run)
 NECKS = Stage("necks", necks.applies, necks.run)
 MAPS = Stage("maps", maps.applies, maps.run)
+RESIDUAL = Stage("residual", residual.applies, residual.run)
 TRAIN = Stage("train", train.applies, train.run, together=True)
 REWEIGHT = Stage("reweight", reweight.applies, reweight.run, together=True)
 FALLBACK = Stage("fallback", fallback.applies, fallback.run, together=True)
 
-ANNEALED = (SEARCH, PATH, ADAPT, ANNEAL, NECKS, MAPS)
+ANNEALED = (SEARCH, PATH, ADAPT, ANNEAL, RESIDUAL, NECKS, MAPS)
 """Stages that find draws, a frame and a mixture; they are a sampler without a network."""
 
 TRAINED = (*ANNEALED, TRAIN, REWEIGHT)

@@ -95,6 +95,20 @@ class Adapt(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Residual(Record):
+    """Stage `residual`: draws of the law that weigh far too much, and where they lead."""
+
+    rounds: int = 3
+    excess: float = 3.0  # nats above the usual weight that the law does not explain
+    walks: int = 256  # that begin at the largest weights
+    wider: tuple[float, float] = (1.0, 6.0)  # factors by which half of the draws are spread
+    first_step: float = 0.01  # of a walk, in deviations of the law: a hidden mode is narrow
+    least_mass: float = 1e-3  # share of the mass that a mode must hold
+    sure: float = 0.95  # probability of the resolution that is told
+    trials: int = 400  # places of a mode, by which it is computed
+
+
+@dataclass(frozen=True, kw_only=True)
 class Annealing(Record):
     """Stage `anneal`, and the particles of `necks` and `maps`: tempered sequential Monte Carlo in rounds."""
 
@@ -226,6 +240,7 @@ class Recipe(Record):
     search: Search = field(default_factory=Search)
     path: PathLaplace = field(default_factory=PathLaplace)
     adapt: Adapt = field(default_factory=Adapt)
+    residual: Residual = field(default_factory=Residual)
     annealing: Annealing = field(default_factory=Annealing)
     law: Law = field(default_factory=Law)
     necks: Necks = field(default_factory=Necks)

@@ -1,0 +1,124 @@
+"""Stage `residual`: modes that neither walks nor proposals have come upon.
+
+A mode far narrower than the rest draws in next to no walk. But where a law explains the target, the weights
+of its draws are all alike, and a draw of far larger weight lies on something that the law does not know. So
+very many draws of the law, some of them spread wider, are looked at once; walks begin where weights are
+largest; if they end on a peak that holds mass and is not explained, proposals or particles begin again.
+"""
+
+import math
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from pushforward.base import Target
+from pushforward.frame import Frame, InFrame
+from pushforward.latents import Latent
+from pushforward.operations import operations
+from pushforward.recipe import adapt, anneal
+from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled
+from pushforward.recipe.peaks import Peaks, between, climb_from, joined
+from pushforward.recipe.search import tops_of
+from pushforward.recipe.stages import Clock
+from pushforward.recipe.state import State
+from pushforward.recipe.table import Recipe, Residual, Search
+
+
+def applies(state: State, recipe: Recipe) -> bool:
+    """Where a law stands for the target, and curvature is affordable."""
+    return state.peaks is not None and state.has_sampler and state.dim <= recipe.dims.many
+
+
+def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
+    """Look for what the law does not explain; begin again where there is such a mode."""
+    for i in range(recipe.residual.rounds):
+        clock.observe(f"looking for hidden modes, round {i + 1}")
+        key_look, key_again = jax.random.split(jax.random.fold_in(key, i))
+        looks, law = num_looks(state.target, recipe.search), state.latent
+        assert law is not None
+        assert state.peaks is not None
+        found = hidden(generator(key_look), state.target, state.coordinates, law, looks, recipe)
+        if found is None:
+            yield state.replace(metrics={**state.metrics, "looks": float(looks)})
+            return
+        peaks = joined(state.peaks, found, recipe.search)
+        again = _again(key_again, state.replace(peaks=peaks, laplace=None), recipe, clock)
+        if again is None:
+            return
+        state = again
+        yield state
+
+
+def _again(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> State | None:
+    """Return what proposals, or else particles, come to from more peaks than before."""
+    state = state.replace(draws=None, network=None, good=False, rounds=())
+    for stage in (adapt, anneal):
+        if stage.applies(state, recipe):
+            *_, state = [state, *stage.run(key, state, recipe, clock)]
+    return None if state.draws is None else state
+
+
+def num_looks(target: Target, numbers: Search) -> int:
+    """Return how many places are looked at: fewer of a dear target."""
+    return int(min(numbers.looks, numbers.look_work / operations(target)))
+
+
+def hidden(
+    rng: np.random.Generator, target: Target, frame: Frame, law: Latent, looks: int, recipe: Recipe
+) -> Peaks | None:
+    """Return peaks that hold mass and that a law in a frame does not explain."""
+    numbers, tile, inside = recipe.residual, recipe.search.tile, InFrame(target, frame)
+    best, places, log_z = np.zeros(0), np.zeros((0, target.dim)), 0.0
+    for first in range(0, looks, recipe.search.block):
+        u = _spread(rng, law, min(recipe.search.block, looks - first), numbers)
+        w = heights(inside, u, tile) - densities(law, u, tile)
+        if first == 0:
+            # Of the law's own draws, which come first.
+            log_z = float(np.median(w[: len(w) // 2]))
+        best, places = np.append(best, w - log_z), np.concatenate([places, u])
+        top = np.argsort(-best)[: numbers.walks]
+        best, places = best[top], places[top]
+    if not (best > numbers.excess).any():
+        return None
+    step = numbers.first_step * np.std(out_of(frame, sampled(rng, law, tile)), axis=0)
+    starts = out_of(frame, places[best > numbers.excess])
+    walks = climb_from(target, starts, step, recipe.search.round_steps, recipe.search)
+    tops = tops_of(target, walks, recipe.search, recipe.dims)
+    if tops is None:
+        return None
+    u = into(frame, tops.points)
+    above = heights(inside, u, tile) - densities(law, u, tile) - log_z
+    mass = tops.log_masses + 0.5 * target.dim * math.log(2.0 * math.pi) - log_z
+    new = np.flatnonzero((above > numbers.excess) & (mass > math.log(numbers.least_mass)))
+    return tops.rows(new) if len(new) else None
+
+
+def _spread(rng: np.random.Generator, law: Latent, count: int, numbers: Residual) -> np.ndarray:
+    """Draw from a law, the second half of the draws moved away from its middle."""
+    u, half = sampled(rng, law, count), count // 2
+    middle = np.median(u, axis=0)
+    u[half:] = middle + between(rng, numbers.wider, (count - half, 1)) * (u[half:] - middle)
+    return u
+
+
+def resolution(dim: int, looks: int, share: float, numbers: Residual) -> float:
+    """Return the width of a hidden mode, as a part of the rest's, that looks would see with 95 % probability.
+
+    The mode is a normal somewhere in a normal law. It is seen where its density is `exp(excess)` times the
+    law's: in a ball around its centre, whose probability under the looks counts.
+    """
+    rng = np.random.default_rng(0)
+    p2 = rng.chisquare(dim, numbers.trials)
+    ball = 0.5 * dim * math.log(math.pi) - math.lgamma(0.5 * dim + 1.0)
+    scales = np.geomspace(numbers.wider[0], numbers.wider[1], 9)[:, None]
+    wide = np.mean(scales**-dim * np.exp(-0.5 * p2 / scales**2), axis=0)
+    law = 0.5 * (np.exp(-0.5 * p2) + wide) * (2.0 * math.pi) ** (-0.5 * dim)
+    for width in np.geomspace(1e-6, 1.0, 400):
+        room = 2.0 * (math.log(share) - dim * math.log(width) + 0.5 * p2 - numbers.excess)
+        inside = ball + dim * (0.5 * np.log(np.maximum(room, 1e-300)) + math.log(width))
+        hit = np.exp(np.minimum(inside + np.log(law), 0.0))
+        if np.mean(-np.expm1(-looks * hit)) > numbers.sure:
+            return float(width)
+    return 1.0
