@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
+from pushforward.recipe.host import generator
 from pushforward.recipe.peaks import Peaks, foremost, to_the_top
 from pushforward.recipe.search import find_peaks, unexplained_places
 from pushforward.recipe.table import Search
@@ -68,10 +69,10 @@ def test_places_that_known_peaks_explain_are_none_to_walk_from(unlike):
     target, choleskys = unlike
     heights = np.asarray(jax.vmap(target.log_density)(target.means))
     whole = Peaks(np.asarray(target.means), choleskys, heights)
-    assert len(unexplained_places(jax.random.key(2), target, whole, 64, SEARCH)[0]) == 0
+    assert len(unexplained_places(generator(jax.random.key(2)), target, whole, 64, SEARCH)[0]) == 0
     narrow = int(np.argmin(np.linalg.det(choleskys)))
     rest = Peaks(*(np.delete(each, narrow, axis=0) for each in whole))
-    places, _ = unexplained_places(jax.random.key(2), target, rest, 64, SEARCH)
+    places, _ = unexplained_places(generator(jax.random.key(2)), target, rest, 64, SEARCH)
     # All are of the mode that was left out.
     assert len(places) > 0
     away = np.einsum("kij,nkj->nki", np.linalg.inv(choleskys), np.asarray(places)[:, None] - target.means)
