@@ -1,13 +1,16 @@
 """What all tests share."""
 
+import gc
 import os
 
-# LLVM spends more on the last tenth of speed than tests ever get back. Read when JAX first compiles.
+# LLVM spends more on the last tenth of speed than tests ever get back, and so do the emitters of fusions.
+# Read when JAX first compiles.
 os.environ["XLA_FLAGS"] = " ".join(
     [
         os.environ.get("XLA_FLAGS", ""),
         "--xla_backend_optimization_level=1",
         "--xla_llvm_disable_expensive_passes=true",
+        "--xla_cpu_use_fusion_emitters=false",
     ]
 )
 
@@ -15,6 +18,9 @@ import jax
 import pytest
 
 from pushforward.programs import let_programs_go
+
+# JAX makes many objects that stay: by default they are looked through far too often.
+gc.set_threshold(50_000, 20, 50)
 
 QUICK = ("cli", "docs", "draws", "ebm", "export", "models", "noise", "payback", "runtime", "survive", "trust")
 """Folders whose tests are mostly compilation: unoptimised programs cost half as much. Elsewhere a module says so

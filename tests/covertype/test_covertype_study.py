@@ -11,15 +11,17 @@ from typer.testing import CliRunner
 from pushforward.cli import app
 from pushforward.frame import InFrame
 from reproduce.data import stand_in
-from reproduce.records import read
+from reproduce.records import Header, read, write
 from reproduce.rivals import laplace
 from reproduce.rivals.minibatched import minibatched
 from reproduce.studies.covertype import PRESETS, plan, run
-from reproduce.studies.covertype.case import check_memory
+from reproduce.studies.covertype.case import Case, Store, check_memory, load
+from reproduce.studies.covertype.judge import Judge
+from reproduce.studies.covertype.reference import nuts_row
 from reproduce.studies.covertype.run import WORK, rows
 from reproduce.studies.covertype.settings import METHODS, NOISE, SLOW, STAGES, method_of, paper_recipe
-from reproduce.studies.covertype.watch import Watch
-from reproduce.studies.row import DONE, finished
+from reproduce.studies.covertype.work import baseline_row, ours_row
+from reproduce.studies.row import DONE, Row, finished
 from reproduce.targets import expand
 
 MAIN = ("nuts", "laplace", "ours", "sgld", "dsvi-frame", "noise")
@@ -82,48 +84,54 @@ def test_a_finished_study_has_nothing_left_to_do(folder):
     assert said == [f"{len(MAIN)} rows are recorded, 0 to go"]
 
 
-def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path, monkeypatch):
+def begun(settings, folder, judged=Judge):
+    """Begin a study, whose records are empty, and return what its first row is given: case, judge and store."""
+    write(folder / "covertype.jsonl", Header.of_this_machine("covertype", settings.preset, 0, "study"))
+    store, case = Store(folder), Case(load(settings), "covertype", 0, settings)
+    return case, judged(case, store, settings), store
+
+
+def test_an_interrupted_chain_goes_on_where_it_was(folder, tmp_path):
     """NUTS stopped after two of its three pieces: the third makes the same draws as a run without a stop."""
-    from reproduce.studies.covertype.case import Store
+    settings, kept = SMOKE.replace(methods=("nuts",)), []
 
-    settings = SMOKE.replace(methods=("nuts",))
-    keep, kept = Store.keep_piece, []
+    class Stopped(Store):
+        def keep_piece(self, row, arrays):
+            super().keep_piece(row, arrays)
+            kept.append(len(arrays["draws"]))
+            if len(kept) == 2:
+                raise KeyboardInterrupt
 
-    def stop_after_two(self, row, arrays):
-        keep(self, row, arrays)
-        kept.append(len(arrays["draws"]))
-        if len(kept) == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "keep_piece", stop_after_two)
+    case, judge, _ = begun(settings, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        run(settings, tmp_path)
+        nuts_row(Row("nuts", "covertype", 0), case, judge, Stopped(tmp_path))
     assert kept == [5, 10]
-    monkeypatch.setattr(Store, "keep_piece", keep)
     run(settings, tmp_path)
     with np.load(tmp_path / "covertype_draws.npz") as ours, np.load(folder / "covertype_draws.npz") as whole:
         name = "moments/nuts/covertype/0"
         np.testing.assert_allclose(ours[name], whole[name], rtol=1e-4, atol=1e-4)
 
 
-def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path, monkeypatch):
-    """Stopped at its second look it records nothing; the next run ends where one without a stop does."""
-    look, looked = Watch.__call__, []
+class Stopping(Judge):
+    """Interrupted as it looks for the second time."""
 
-    def stop_at_the_second(self, draw):
-        looked.append(look(self, draw))
-        if len(looked) == 2:
+    looked = 0
+
+    def predict(self, draws):
+        self.looked += 1
+        if self.looked == 2:
             raise KeyboardInterrupt
-        return looked[-1]
+        return super().predict(draws)
 
+
+def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path):
+    """Stopped at its second look it records nothing; the next run ends where one without a stop does."""
     settings = SMOKE.replace(methods=("sgld",), looks=3)
-    monkeypatch.setattr(Watch, "__call__", stop_at_the_second)
+    case, judge, store = begun(settings, tmp_path, Stopping)
     with pytest.raises(KeyboardInterrupt):
-        run(settings, tmp_path)
-    assert read(tmp_path / "covertype.jsonl")[1] == []
+        baseline_row(Row("sgld", "covertype", 0), case, judge, store)
+    assert judge.looked == 2
     run(settings, tmp_path)
-    # One step was kept: two looks before the stop, two after.
-    assert len(looked) == 4
     with np.load(tmp_path / "covertype_draws.npz") as ours, np.load(folder / "covertype_draws.npz") as whole:
         name = "moments/sgld/covertype/0"
         np.testing.assert_allclose(ours[name], whole[name], rtol=1e-5)
@@ -132,14 +140,11 @@ def test_an_interrupted_training_goes_on_where_it_was(folder, tmp_path, monkeypa
     assert not list((tmp_path / ".covertype_samplers").glob("sgld*"))
 
 
-def test_an_interrupted_fit_of_ours_is_no_result(tmp_path, monkeypatch):
-    def interrupted(self, draw):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Watch, "__call__", interrupted)
+def test_an_interrupted_fit_of_ours_is_no_result(tmp_path):
+    case, judge, store = begun(SMOKE, tmp_path, Stopping)
+    judge.looked = 1
     with pytest.raises(KeyboardInterrupt):
-        run(SMOKE.replace(methods=("ours",)), tmp_path)
-    assert read(tmp_path / "covertype.jsonl")[1] == []
+        ours_row(Row("ours", "covertype", 0), case, judge, store)
 
 
 def test_half_a_row_is_cut_away_and_another_preset_refused(tmp_path):

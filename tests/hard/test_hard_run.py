@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import pushforward
-from pushforward import targets
+from pushforward import Target, targets
 from pushforward.cli import app
 from reproduce.records import read
 from reproduce.report.write import write_report
@@ -116,13 +115,12 @@ def test_a_reference_is_made_once_and_kept_under_its_settings(tmp_path):
     assert scores["sliced_w2"].value < 3 * scores["sliced_w2"].floor
 
 
-def test_a_crash_is_a_record(tmp_path, monkeypatch):
-    def broken(*arguments, **options):
+def test_a_crash_is_a_record(tmp_path):
+    def broken(x):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr(pushforward, "fit", broken)
-    judge = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard"))
-    said = []
+    judge, said = Judge("random_05", hard.PRESETS["smoke"], Store(tmp_path, "hard")), []
+    judge.target = Target.from_log_density(broken, dim=2)
     found = default_row(Row("default", "random_05", 0), judge, Store(tmp_path, "hard"), said.append)
     assert {r.metric: r.value for r in found}["crashed"] == 1
     assert "made to fail" in said[0]

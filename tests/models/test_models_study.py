@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.signal
 
-import pushforward
 from pushforward.frame import Frame
 from pushforward.latents import Normal
 from pushforward.networks import MLP
+from pushforward.objectives.base import Objective, Wants
 from pushforward.sampler import Sampler
 from pushforward.trust import check
 from pushforward.trust.line import BAD, CAUTION, VERDICTS
@@ -138,12 +138,18 @@ def test_errors_are_measured_in_the_truths_units_and_rows_are_recorded_once(begu
         models.run(models.PRESETS["cpu"], begun)
 
 
-def test_a_crash_is_a_record_and_a_torn_line_is_cut(tmp_path, monkeypatch):
-    def broken(*arguments, **options):
+class Broken(Objective):
+    """An objective that raises."""
+
+    wants = Wants(fitted="nothing")
+
+    def surrogate(self, key, network, z, view):
         raise FloatingPointError("made to fail")
 
-    monkeypatch.setattr(pushforward, "fit", broken)
-    settings, said = SETTINGS.replace(methods=("plain",)), []
+
+def test_a_crash_is_a_record_and_a_torn_line_is_cut(tmp_path):
+    changes = {"frame": "identity", "latent": "normal", "forward_weight": 0.0, "objective": Broken()}
+    settings, said = SETTINGS.replace(methods=("plain",), recipe_changes=changes), []
     path = models.run(settings, tmp_path, observe=said.append)
     whole = path.read_text()
     assert any("made to fail" in words for words in said)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from pushforward.base import Target
 from pushforward.latents import Normal
@@ -15,6 +16,8 @@ from pushforward.recipe.table import Maps, Recipe
 from pushforward.run.clock import Clock
 from pushforward.run.driver import Driver
 from pushforward.targets.funnels import Funnel
+
+pytestmark = pytest.mark.quick_compilation
 
 DIM = 5
 

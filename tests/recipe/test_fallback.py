@@ -1,5 +1,7 @@
 """Where no map is good enough, the annealed particles: near the target, and nearer than plain noise would be."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,13 +16,14 @@ from pushforward.latents import Normal, NormalMixture
 from pushforward.networks import untouched
 from pushforward.recipe.fallback import around_particles
 from pushforward.recipe.judge import lies_low
+from pushforward.recipe.parts import build_parts
 from pushforward.recipe.state import State, standard
-from pushforward.recipe.table import Fallback, Judge
 from pushforward.training import Outcome
 
 KEY = jax.random.key(0)
 DIM, RADIUS, WIDTH = 4, 3.0, 0.1
-NUMBERS = Fallback()
+RECIPE = pf.Recipe()
+NUMBERS = RECIPE.fallback
 
 
 class Shell(Target):
@@ -42,7 +45,7 @@ def shell_draws(n=20_000):
 
 @pytest.fixture(scope="module")
 def particles():
-    return around_particles(KEY, Shell(), shell_draws(), NUMBERS)
+    return around_particles(KEY, Shell(), shell_draws(), RECIPE)
 
 
 def test_particles_keep_their_height_and_do_not_repeat(particles):
@@ -70,12 +73,19 @@ def test_the_step_is_as_long_as_it_may_be(particles):
     assert lowered < -0.5 - NUMBERS.drop * DIM
 
 
+SETTINGS = pf.preset("kl", frame="identity", extra_latents=0, width=4, score_width=4)
+
+
 def test_a_map_off_the_shell_lies_low_and_one_on_it_does_not(particles):
-    target, draws, numbers = Shell(), shell_draws(), Judge()
-    assert lies_low(KEY, target, Normal(DIM), untouched(DIM), draws, numbers)
-    assert not lies_low(KEY, target, particles, untouched(DIM), draws, numbers)
+    def low(latent, draws):
+        parts = dataclasses.replace(build_parts(KEY, Shell(), SETTINGS), latent=latent)
+        state = State(target=Shell(), parts=parts, network=untouched(DIM))
+        return lies_low(np.random.default_rng(0), state, draws, RECIPE)
+
+    assert low(Normal(DIM), shell_draws())
+    assert not low(particles, shell_draws())
     # Where the draws themselves are nowhere, there is nothing to come back to.
-    assert not lies_low(KEY, target, Normal(DIM), untouched(DIM), jnp.nan * draws, numbers)
+    assert not low(Normal(DIM), jnp.nan * shell_draws())
 
 
 def test_a_few_points_outside_the_support_do_not_decide_on_the_step(particles):
@@ -83,7 +93,7 @@ def test_a_few_points_outside_the_support_do_not_decide_on_the_step(particles):
         def log_density(self, x):
             return jnp.where(x[0] > -2.95, Shell.log_density(self, x), -jnp.inf)
 
-    inside = around_particles(KEY, HalfShell(), shell_draws(), NUMBERS)
+    inside = around_particles(KEY, HalfShell(), shell_draws(), RECIPE)
     assert np.isfinite(jax.vmap(HalfShell().log_density)(inside.means)).mean() > 0.99
     assert inside.choleskys[0, 0, 0] == pytest.approx(float(particles.choleskys[0, 0, 0]), rel=0.5)
 

@@ -9,6 +9,7 @@ import pytest
 from quick import quick
 
 import pushforward as pf
+from pushforward.frame import Frame
 from pushforward.recipe.judge import (
     Weighing,
     against,
@@ -17,6 +18,7 @@ from pushforward.recipe.judge import (
     in_vain,
     least_efficiency,
 )
+from pushforward.recipe.state import State, standard
 from pushforward.recipe.table import Judge, Maps, Recipe
 from pushforward.training import Outcome
 
@@ -89,7 +91,7 @@ def test_particles_stand_for_laws_in_few_dimensions_only():
     assert found == [False, True, True, True, False]
 
 
-SMALL = {"num_steps": 2, "width": 8, "annealing.num_particles": 1024, "reweight.num_draws": 2**12,
+SMALL = {"num_steps": 2, "width": 8, "reweight.num_draws": 2**12,
          # No law is so good that it is not trained on.
          "judge.learnt": 2.0}  # fmt: skip
 SEVERE = {"judge.never": 2.0, "fallback.most_dim": 1}
@@ -97,9 +99,17 @@ SEVERE = {"judge.never": 2.0, "fallback.most_dim": 1}
 SEVERELY = "effective, which in 2 dimensions should be 2 at least"
 
 
+LAW = standard(2)
+FOUND = State(
+    target=pf.Target.from_log_density(LAW.log_density, dim=2), frame=Frame.identity(2), latent=LAW,
+    draws=LAW.sample(jax.random.key(1), 1024), log_z=0.0, good=True,
+)  # fmt: skip
+"""What the stages before the training have found: the target itself."""
+
+
 def fit(*, changes, **choices):
     method = quick(**SMALL, **changes)
-    return pf.fit(jax.random.key(0), pf.targets.gaussian(), method=method, progress=False, **choices)
+    return pf.fit(jax.random.key(0), FOUND.target, method=method, start=FOUND, progress=False, **choices)
 
 
 def test_a_fit_that_is_not_the_target_is_handed_back_with_a_warning():

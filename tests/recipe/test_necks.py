@@ -19,6 +19,8 @@ from pushforward.run.clock import Clock
 from pushforward.run.driver import Driver
 from pushforward.targets import correlated_gaussian, funnel_nd
 
+pytestmark = pytest.mark.quick_compilation
+
 RECIPE = Recipe()
 DIM, MANY = 24, 8192
 

@@ -17,7 +17,7 @@ OTHER = {
     "training.method": "mine", "training.frame": "identity", "training.latent": "uniform",
     "training.network": "coupled", "training.activation": "tanh", "training.matching": "sliced",
     "training.score_activation": "tanh", "training.objective": "ksd", "training.fisher_form": "projection",
-    "open.activation": "tanh", "open.activation_coupled": "tanh", "maps.activation": "tanh",
+    "maps.activation": "tanh",
 }  # fmt: skip
 
 

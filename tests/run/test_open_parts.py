@@ -114,7 +114,8 @@ def shifted(key, num_latents, dim):
 
 
 def test_a_network():
-    done = fit(KL(**TINY | {"num_steps": 400, "learning_rate": 0.03}, network=shifted, matching=Known()))
+    changes = TINY | {"num_steps": 400, "learning_rate": 0.1}
+    done = fit(KL(**changes, network=shifted, matching=Known()))
     assert isinstance(done.sampler.network, Shifted)
     np.testing.assert_allclose(done.sampler.network.shift, [-1.0, 0.5], atol=0.2)
     assert done.recipe.plain()["training"]["network"] == f"{__name__}.shifted"

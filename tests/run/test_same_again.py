@@ -20,8 +20,8 @@ pytestmark = pytest.mark.quick_compilation
 KEY = jax.random.key(0)
 DIM = 50
 SMALL = {
-    "annealing.num_particles": 64, "num_steps": 2, "width": 4, "search.num_walks": 16, "search.walk_steps": 40,
-    "search.rounds": 1, "search.round_steps": 20, "search.newton_steps": 3, "path.num_walks": 4, "path.num_stops": 2,
+    "annealing.num_particles": 64, "num_steps": 2, "width": 4, "search.num_walks": 16, 
+    "search.rounds": 1, "search.round_steps": 20, "search.newton_steps": 3, 
     "path.enough": 2.0, "annealing.most_rounds": 1, "annealing.num_sweeps": 1, "annealing.most_temperatures": 3,
     "maps.good_nats": 0.0, "maps.good_least": -1.0, "judge.learnt": 2.0, "reweight.num_draws": 256,
     "reweight.marginal_steps": 2, "fallback.most_dim": 1,

@@ -11,7 +11,7 @@ from pushforward.recipe import methods
 pytestmark = pytest.mark.quick_compilation
 
 KEY = jax.random.key(0)
-FEW = {"annealing.num_particles": 128, "width": 4, "batch_size": 32, "num_steps": 2, "reweight.num_draws": 512,
+FEW = {"adapt.most_dim": 1, "annealing.num_particles": 128, "width": 4, "batch_size": 32, "num_steps": 2, "reweight.num_draws": 512,
        "reweight.marginal_steps": 2, "fallback.most_dim": 1, "maps.rounds": 1, "maps.steps_first": 2,
        "maps.steps_to_choose": 2, "maps.batch_size": 32, "annealing.most_rounds": 1}  # fmt: skip
 

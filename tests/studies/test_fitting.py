@@ -4,6 +4,7 @@ import jax
 import pytest
 
 import pushforward as pf
+from pushforward.objectives.base import Objective, Wants
 from pushforward.targets import gaussian
 from pushforward.training import LoopResult
 from reproduce.studies import spine
@@ -30,10 +31,20 @@ def test_a_fit_that_was_interrupted_is_no_row():
         fit_to_the_end(key, gaussian(), method=how, callback=interrupt)
 
 
-def test_a_study_that_is_interrupted_records_nothing(monkeypatch, tmp_path):
-    fit = pf.fit
-    monkeypatch.setattr(pf, "fit", lambda *words, **choices: fit(*words, **choices, callback=interrupt))
-    settings = spine.PRESETS["smoke"].replace(methods=("kl",), targets=("student_t_5",), recipe_changes=SHORT)
+class Interrupted(Objective):
+    """An objective in the middle of which Ctrl-C is pressed."""
+
+    wants = Wants(fitted="nothing")
+
+    def surrogate(self, key, network, z, view):
+        raise KeyboardInterrupt
+
+
+def test_a_study_that_is_interrupted_records_nothing(tmp_path):
+    changes = {**SHORT, "objective": Interrupted()}
+    settings = spine.PRESETS["smoke"].replace(
+        methods=("kl",), targets=("student_t_5",), recipe_changes=changes
+    )
     with pytest.raises(KeyboardInterrupt):
         spine.run(settings, tmp_path)
     lines = (tmp_path / "spine.jsonl").read_text().splitlines()

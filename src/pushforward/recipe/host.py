@@ -190,7 +190,7 @@ def log_sum(logs: np.ndarray) -> Any:
     """Return `log sum exp` along the last axis."""
     most = np.maximum(logs.max(axis=-1, keepdims=True), -1e300)
     with np.errstate(divide="ignore"):
-        return most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))
+        return np.asarray(most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1)))
 
 
 def log_densities(law: Latent, z: np.ndarray) -> Float[np.ndarray, " n"]:

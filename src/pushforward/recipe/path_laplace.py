@@ -34,8 +34,8 @@ from pushforward.recipe.table import Recipe
 
 
 def applies(state: State, recipe: Recipe) -> bool:
-    """Where the search has found peaks."""
-    return state.peaks is not None
+    """Where the search has found peaks, and nothing yet is drawn from."""
+    return state.peaks is not None and state.draws is None
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:

@@ -13,8 +13,9 @@ from pushforward.recipe.records import Record
 from reproduce import records
 from reproduce.studies.row import Row
 
-FEW = {"annealing.num_particles": 1024, "search.looks": 2**12}
-"""Changes of a recipe for presets that only try things out: few particles, few places looked at for modes."""
+FEW = {"annealing.num_particles": 1024, "search.looks": 2**12, "maps.good": 0.0}
+"""Changes of a recipe for presets that only try things out: few particles, no maps of them, and few places
+looked at for modes."""
 
 
 @dataclass(frozen=True, kw_only=True)
