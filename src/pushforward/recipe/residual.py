@@ -8,22 +8,30 @@ largest; if they end on a peak that holds mass and is not explained, proposals o
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
 from pushforward.latents import Latent
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
-from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled
+from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled, scores_at
 from pushforward.recipe.peaks import Peaks, between, climb_from, joined
 from pushforward.recipe.search import tops_of
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe, Residual, Search
+
+
+class Hidden(NamedTuple):
+    """Peaks that a law does not explain, and the share of the mass that each holds by its curvature."""
+
+    peaks: Peaks
+    masses: Float[np.ndarray, " k"]
 
 
 def applies(state: State, recipe: Recipe) -> bool:
@@ -43,7 +51,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         if found is None:
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
-        peaks = joined(state.peaks, found, recipe.search)
+        peaks = joined(state.peaks, found.peaks, recipe.search)
         again = _again(key_again, state.replace(peaks=peaks, laplace=None), recipe, clock)
         if again is None:
             return
@@ -67,23 +75,26 @@ def num_looks(target: Target, numbers: Search) -> int:
 
 def hidden(
     rng: np.random.Generator, target: Target, frame: Frame, law: Latent, looks: int, recipe: Recipe
-) -> Peaks | None:
+) -> "Hidden | None":
     """Return peaks that hold mass and that a law in a frame does not explain."""
     numbers, tile, inside = recipe.residual, recipe.search.tile, InFrame(target, frame)
-    best, places, log_z = np.zeros(0), np.zeros((0, target.dim)), 0.0
+    kept, log_z = np.zeros((0, target.dim + 3)), 0.0
     for first in range(0, looks, recipe.search.block):
         u = _spread(rng, law, min(recipe.search.block, looks - first), numbers)
-        w = heights(inside, u, tile) - densities(law, u, tile)
+        height, own = heights(inside, u, tile), np.arange(len(u)) < len(u) // 2
+        w = height - densities(law, u, tile)
         if first == 0:
-            # Of the law's own draws, which come first.
-            log_z = float(np.median(w[: len(w) // 2]))
-        best, places = np.append(best, w - log_z), np.concatenate([places, u])
-        top = np.argsort(-best)[: numbers.walks]
-        best, places = best[top], places[top]
-    if not (best > numbers.excess).any():
+            log_z = float(np.median(w[own]))
+        # Far out the law's tail may be too thin everywhere: so weights among its own draws, and heights, too.
+        w -= log_z
+        more = np.column_stack([w, np.where(own, w, -np.inf), height, u])[w > numbers.excess]
+        kept = np.concatenate([kept, more])
+        chosen = [np.argsort(-kept[:, by])[: numbers.walks // 3] for by in range(3)]
+        kept = kept[np.unique(np.concatenate(chosen))]
+    if len(kept) == 0:
         return None
     step = numbers.first_step * np.std(out_of(frame, sampled(rng, law, tile)), axis=0)
-    starts = out_of(frame, places[best > numbers.excess])
+    starts = out_of(frame, kept[:, 3:])
     walks = climb_from(target, starts, step, recipe.search.round_steps, recipe.search)
     tops = tops_of(target, walks, recipe.search, recipe.dims)
     if tops is None:
@@ -91,8 +102,12 @@ def hidden(
     u = into(frame, tops.points)
     above = heights(inside, u, tile) - densities(law, u, tile) - log_z
     mass = tops.log_masses + 0.5 * target.dim * math.log(2.0 * math.pi) - log_z
-    new = np.flatnonzero((above > numbers.excess) & (mass > math.log(numbers.least_mass)))
-    return tops.rows(new) if len(new) else None
+    # A place on a ridge is no peak: from there a step of Newton's would lead on.
+    slopes = np.einsum("kji,kj->ki", tops.choleskys, scores_at(target, tops.points, tile))
+    still = 0.5 * np.sum(slopes**2, axis=1) < numbers.still
+    new = np.flatnonzero((above > numbers.excess) & (mass > math.log(numbers.least_mass)) & still)
+    shares = np.exp(-np.logaddexp(0.0, -mass[new]))
+    return Hidden(tops.rows(new), shares) if len(new) else None
 
 
 def _spread(rng: np.random.Generator, law: Latent, count: int, numbers: Residual) -> np.ndarray:

@@ -104,6 +104,7 @@ class Residual(Record):
     wider: tuple[float, float] = (1.0, 6.0)  # factors by which half of the draws are spread
     first_step: float = 0.01  # of a walk, in deviations of the law: a hidden mode is narrow
     least_mass: float = 1e-3  # share of the mass that a mode must hold
+    still: float = 0.1  # nats that a step of Newton's may still promise at a peak
     sure: float = 0.95  # probability of the resolution that is told
     trials: int = 400  # places of a mode, by which it is computed
 

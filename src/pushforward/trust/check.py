@@ -15,6 +15,7 @@ from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, every, look
 from pushforward.trust.goodness import goodness_line
+from pushforward.trust.hidden import hidden_lines
 from pushforward.trust.importance import importance_lines
 from pushforward.trust.inputs import SAMPLER, Handed, check_rows, gather
 from pushforward.trust.line import Line
@@ -106,7 +107,7 @@ def _judge(
     census: Census | None,
     settings: CheckSettings,
 ) -> tuple[list[Line], Pictures | None, int]:
-    keys = iter(jax.random.split(key, 8))
+    keys = iter(jax.random.split(key, 9))
     draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
@@ -137,6 +138,7 @@ def _judge(
     ]
     census = census or Census.take(next(keys), target, settings)
     lines.append(modes_line(judged, census.extended(next(keys), judged, settings)))
+    lines += hidden_lines(next(keys), target, judged)
     lines += importance_lines(next(keys), sampler, target, settings.num_draws)
     if reference is not None:
         lines += reference_lines(next(keys), judged, reference, frame, settings)

@@ -41,6 +41,11 @@ class Limits:
     # Short chains from the draws.
     acceptance: float = 0.57  # that the pilot's step aims at: best for Langevin steps
     step_spread: float = 1.5  # of the logs of steps, below the longest: narrow places are entered too
+    # Hidden modes.
+    law_parts: int = 8  # normals that stand for the draws where hidden modes are looked for
+    hidden_share: float = 0.05  # of the mass, for which the resolution of that search is told
+    hidden_mass: float = 0.02  # on peaks without draws: less is an error of Laplace's
+
     longest_drift: float = 3.0  # times the root of the dimension, in steps: a steep slope must not leap away
     gain: float = 0.5  # of the pilot's log step per unit of acceptance; the chains that count have none
     products: int = 60  # coordinates up to which products of two of them are watched as well
