@@ -58,8 +58,7 @@ def find_necks(u: Float[np.ndarray, "m dim"], numbers: Necks, correlated: int) -
         found = found._replace(necks=(*found.necks, best))
         for _ in range(numbers.passes):
             found = _improved(u, x, found, best, followed, numbers)
-    usable = all(np.isfinite(each).all() for each in found[1:])
-    return found if found.necks and usable else None
+    return found if found.necks and all(np.isfinite(each).all() for each in found[1:]) else None
 
 
 def _logs(u: np.ndarray, x: np.ndarray, found: Widths) -> np.ndarray:

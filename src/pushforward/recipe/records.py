@@ -9,10 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-DIGITS = 12
-"""Hexadecimal digits of a digest: enough to tell recipes apart, few enough to read."""
-
-
 R = TypeVar("R", bound="Record")
 
 
@@ -81,7 +77,7 @@ class Record:
     def digest(self) -> str:
         """Return a few digits that differ where anything in the record differs."""
         text = json.dumps(self.plain(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+        return short_hash(text.encode())
 
     def changes(self, base: "Record") -> dict[str, Any]:
         """Return the fields in which this record differs from another of its kind, by their paths."""
@@ -112,9 +108,14 @@ def plain(value: Any) -> Any:
         return {"class": _name(type(value)), **fields}
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         array = np.ascontiguousarray(value)
-        return {"array": [*array.shape], "sha256": hashlib.sha256(array.tobytes()).hexdigest()[:DIGITS]}
+        return {"array": [*array.shape], "sha256": short_hash(array.tobytes())}
     return _name(value if hasattr(value, "__qualname__") else type(value))
 
 
 def _name(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def short_hash(content: bytes) -> str:
+    """Return twelve hexadecimal digits: enough to tell recipes apart, few enough to read."""
+    return hashlib.sha256(content).hexdigest()[:12]
