@@ -1,8 +1,8 @@
 """Every number of the method: a record for each stage, all of them in one `Recipe`.
 
 A number stands here with its unit and its reason, and nowhere else; those of how mass is found are in
-`finding.py`, those of the training in `settings.py`, and of what follows it in `closing.py`. `[name]` names the
-target of the study `hard` whose rows set it.
+`finding.py`, those of the training in `settings.py`, and of what follows it in `closing.py`. `[name]` names
+the target of the study `hard` whose rows set it.
 """
 
 from dataclasses import dataclass, field
