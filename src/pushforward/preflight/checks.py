@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 from jaxtyping import Array, Key
 
 from pushforward.base import FunctionTarget, NamedTarget, Target
@@ -56,6 +57,9 @@ def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
         dtype = _output_type(target)
     except (ValueError, TypeError) as error:
         yield _refused("output", error)
+        return
+    if words := _index_beyond(target):
+        yield _refused("output", ValueError(f"{_label(target)} {words}"))
         return
     if jnp.finfo(dtype).bits < 32:
         yield Finding("output", CAUTION, f"{dtype}: too coarse for a log density; compute it in float32")
@@ -112,6 +116,22 @@ def _output_type(target: Target) -> np.dtype:
             f"{_label(target)} must return a floating-point number; got {out.dtype}, which has no gradient."
         )
     return out.dtype
+
+
+def _index_beyond(target: Target) -> str:
+    """Return what to say of an index beyond an array, where JAX would take the last element in silence."""
+    try:
+        checked = checkify.checkify(target.log_density, errors=checkify.index_checks)
+        message = jax.jit(checked)(np.zeros(target.dim, jnp.result_type(float)))[0].get()
+    except Exception:
+        return ""
+    if not message:
+        return ""
+    told = message.splitlines()[0].rstrip(". ")
+    return (
+        f"uses an index beyond the end of an array: {told}. JAX takes the last element instead, in silence. "
+        f"Is `dim={target.dim}` too small for the function?"
+    )
 
 
 def _finite(target: Target, values: np.ndarray, scores: np.ndarray) -> Finding:
