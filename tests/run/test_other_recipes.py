@@ -10,8 +10,9 @@ import pytest
 import pushforward as pf
 from pushforward.recipe import methods
 from pushforward.recipe.methods import for_target
+from pushforward.recipe.table import Recipe
 from pushforward.run.checkpoint import Checkpoint
-from pushforward.run.identity import identity_of
+from pushforward.run.identity import differences, identity_of
 from pushforward.training import Position
 
 pytestmark = pytest.mark.quick_compilation
@@ -103,7 +104,7 @@ def test_another_version_is_refused_by_name(identity, tmp_path, name):
 
 def test_what_an_earlier_version_wrote_is_refused_by_name(identity, tmp_path):
     """It knew settings, and neither a recipe nor a version."""
-    old = {name: identity[name] for name in ("key", "target", "precision", "log_density")}
+    old = {name: identity[name] for name in ("key", "target", "precision", "scores")}
     written_by(tmp_path, old | {"settings": identity["recipe"]["training"]})
     with pytest.raises(ValueError, match="`recipe` is missing there"):
         restored(tmp_path, identity)
@@ -114,3 +115,20 @@ def test_an_equal_identity_is_let_in(identity, tmp_path):
     at, _ = restored(tmp_path, identity)
     np.testing.assert_array_equal(at.state["a"], AT.state["a"])
     assert at.step == 3
+
+
+def test_a_posterior_that_moved_by_a_hundredth_is_another_whatever_its_constant():
+    """20,000 observations of deviation 10: the constant of the likelihood is thousands of nats."""
+
+    def identity(mean):
+        def log_density(x):
+            return -0.5 * 20_000 * ((x[0] - mean) ** 2 / 100.0 + 1.0) - 0.5 * x[1] ** 2
+
+        return identity_of(jax.random.key(0), pf.Target.from_log_density(log_density, dim=2), Recipe())
+
+    deviation = 10.0 / 20_000**0.5
+    here = identity(0.0)
+    assert differences(here, identity(0.0)) == []
+    assert differences(here, identity(0.02 * deviation)) == [
+        "the log density has other slopes at trial points"
+    ]

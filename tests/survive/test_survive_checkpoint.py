@@ -139,7 +139,7 @@ def test_a_checkpoint_of_another_fit_is_refused_with_the_differences(stopped, un
         return TARGET.log_density(x) - 0.1 * jnp.sum(x**2)
 
     other = pf.Target.from_log_density(almost, dim=2, name=TARGET.name)
-    with pytest.raises(ValueError, match="other values at trial points"):
+    with pytest.raises(ValueError, match="other slopes at trial points"):
         pf.fit(KEY, other, settings=TINY, progress=False, checkpoint=folder)
 
 

@@ -19,13 +19,15 @@ Identity = dict[str, Any]
 def identity_of(key: Key[Array, ""], target: Target, recipe: Recipe) -> Identity:
     """Return JSON values that tell this fit from others.
 
-    A target is known by its name, its dimension and its log density at a few points: two targets that agree
-    there and differ elsewhere are not told apart.
+    A target is known by its name, its dimension and its scores at a few points. Values would not do: the
+    constant of a likelihood hides what moves the posterior. Two targets that agree there and differ elsewhere
+    are not told apart.
     """
     # Irrational steps: no symmetry of a target maps one point to another.
     grid = np.arange(1, 4 * target.dim + 1).reshape(4, target.dim)
     points = np.sin(grid * math.sqrt(2.0)).astype(jnp.result_type(float))
-    values, found = np.asarray(_values(target, jnp.asarray(points)), float), versions()
+    scores, bends = (np.asarray(a, float) for a in _scores(target, jnp.asarray(points)))
+    found = versions()
     return {
         "key": [str(jax.random.key_impl(key)), *np.asarray(jax.random.key_data(key)).tolist()],
         "recipe": recipe.plain(),
@@ -33,13 +35,23 @@ def identity_of(key: Key[Array, ""], target: Target, recipe: Recipe) -> Identity
         | {"source": source()},
         "target": {"name": target.name, "dim": target.dim},
         "precision": str(jnp.result_type(float)),
-        "log_density": [value if math.isfinite(value) else str(value) for value in values.tolist()],
+        "scores": _plain(scores),
+        "bends": _plain(bends),
     }
 
 
 @eqx.filter_jit
-def _values(target: Target, points: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    return jax.vmap(target.log_density)(points)
+def _scores(
+    target: Target, points: Float[Array, "n dim"]
+) -> tuple[Float[Array, "n dim"], Float[Array, "n dim"]]:
+    """Return scores, and how much each changes along a step in all coordinates, per unit of the step."""
+    scores = jax.vmap(target.score)
+    step = 1e-2 * jnp.where(jnp.sin(jnp.arange(points.size)) > 0, 1.0, -1.0).reshape(points.shape)
+    return scores(points), jnp.abs(scores(points + step) - scores(points - step)) / 2e-2
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    return [value if math.isfinite(value) else str(value) for value in values.ravel().tolist()]
 
 
 def differences(there: Any, here: Any, name: str = "") -> list[str]:
@@ -48,20 +60,30 @@ def differences(there: Any, here: Any, name: str = "") -> list[str]:
         found = []
         for inner in here | there:
             path = f"{name}.{inner}" if name else str(inner)
-            found += differences(there.get(inner, "missing"), here.get(inner, "missing"), path)
+            if path == "scores":
+                if not _close(there, here):
+                    found.append("the log density has other slopes at trial points")
+            elif path != "bends":
+                found += differences(there.get(inner, "missing"), here.get(inner, "missing"), path)
         return found
-    if name == "log_density":
-        return [] if _close(there, here) else ["the log density has other values at trial points"]
     same = type(there) is type(here) and there == here
     return [] if same else [f"`{name}` is {str(there)[:80]} there and {str(here)[:80]} here"]
 
 
-def _close(there: Any, here: list[Any]) -> bool:
-    # Values of one log density on two kinds of device may differ a little, in proportion.
-    if not isinstance(there, list) or len(there) != len(here):
+def _close(there: dict[Any, Any], here: dict[Any, Any]) -> bool:
+    """Whether scores differ by less than a posterior that moved by a hundredth of its deviation would.
+
+    `sqrt(bend)` is one over a deviation. Two kinds of device may differ a little, in proportion.
+    """
+    kept = [each.get(name) or [] for each in (there, here) for name in ("scores", "bends")]
+    if len({len(each) for each in kept}) > 1:
         return False
-    scale = max([1.0, *(abs(v) for v in here if isinstance(v, float))])
-    return all(
-        a == b or (isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-3 * scale)
-        for a, b in zip(there, here, strict=True)
-    )
+    largest = max([0.0, *(abs(v) for v in kept[2] if isinstance(v, float) and math.isfinite(v))])
+    for a, b, bend in zip(kept[0], kept[2], kept[3], strict=True):
+        if a == b:
+            continue
+        if not all(isinstance(each, float) for each in (a, b, bend)):
+            return False
+        if abs(a - b) > 5e-3 * math.sqrt(bend) + 1e-5 * largest:
+            return False
+    return True
