@@ -102,7 +102,7 @@ def _curve(axes: Axes, name: str, history: Rows, exact: float, spread: float) ->
         axes.set_ylim(bottom=0.0)
     title, label = TOLD[name]
     axes.set_title(f"The training: {title}", pad=10)
-    axes.set(xlabel="step", ylabel=label, xlim=(0, max(steps)))
+    axes.set(xlabel="step", ylabel=label, xlim=(0, 1.02 * max(steps)))
     axes.grid(alpha=0.2)
     axes.legend(frameon=False, loc="best")
     axes.set_box_aspect(1)
