@@ -4,7 +4,9 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from report_fakes import header
 
 import pushforward
@@ -12,6 +14,7 @@ from reproduce.records import Record, read, write
 from reproduce.report import write_report
 from reproduce.report.bars import bars_table
 from reproduce.report.cells import Cells, read_results, short, times
+from reproduce.report.demo import demo_figure
 from reproduce.report.section import Table
 
 
@@ -157,3 +160,26 @@ def test_numbers_are_as_long_as_a_reader_can_use(value, words):
     assert short(value) == words
     assert times(1.239) == "1.24x"
     assert times(18871.4) == "18,871x"
+
+
+@pytest.mark.parametrize(
+    ("rows", "panels"),
+    [
+        ([{"step": 1, "ksd_imq_v": 0.5}, {"step": 2, "ksd_imq_v": 0.1}], 3),
+        ([{"step": 1, "efficiency": 0.5, "inside": 1.0}], 3),
+        ([{"step": 1, "inside": 1.0}], 2),
+        ([], 2),
+    ],
+)
+def test_the_demos_picture_shows_what_the_training_told(rows, panels, tmp_path):
+    side = np.linspace(-3.0, 3.0, 40)
+    demo_figure(
+        tmp_path / "demo.png",
+        log_density=-0.5 * (side[:, None] ** 2 + side**2),
+        window=((-3.0, 3.0), (-3.0, 3.0)),
+        draws=np.random.default_rng(0).normal(size=(2000, 2)),
+        history=rows,
+        floor=0.1,
+        floor_spread=0.01,
+    )
+    assert imread(tmp_path / "demo.png").shape[1] == {3: 2176, 2: 1488}[panels]

@@ -61,6 +61,6 @@ def test_what_is_found_before_the_training_is_kept_for_the_next_method():
     build = pf.targets.get
     first = annealed(build, "gaussian", 0, how)
     assert annealed(build, "gaussian", 0, how) is first
-    assert [phase["phase"] for phase in first.phases] == ["search", "path"]
+    assert [phase["phase"] for phase in first.phases] == ["search", "path", "residual"]
     assert first.state is not None
     assert first.state.network is None

@@ -56,7 +56,7 @@ class Fit:
     @property
     def seconds(self) -> float:
         """Wall-clock time of all phases."""
-        return sum(phase["seconds"] for phase in self.phases)
+        return float(sum(phase["seconds"] for phase in self.phases))
 
     def __repr__(self) -> str:
         what = f"{self.sampler.about['target']}, method={self.settings.method}"

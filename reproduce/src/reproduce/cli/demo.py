@@ -11,8 +11,6 @@ from pushforward.cli.console import clean, in_words, pairs, stdout
 from pushforward.cli.options import Seed, Steps
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from pushforward.base import ExactTarget
     from pushforward.sampler import Sampler
 
@@ -42,6 +40,7 @@ def demo(
     from pushforward.runs import save_run
     from pushforward.runs.judging import judge
     from reproduce.report.demo import demo_figure
+    from reproduce.targets.grid import log_densities
     from reproduce.timing import interleaved
 
     console, target = stdout(), pf.targets.rosenbrock()
@@ -70,7 +69,7 @@ def demo(
     picture = folder / "demo.png"
     demo_figure(
         picture,
-        log_density=_density(target),
+        log_density=log_densities(target, target.window, GRID),
         window=target.window,
         draws=draws,
         history=done.history,
@@ -118,16 +117,3 @@ def _print_race(console: Console, sampler: "Sampler", target: "ExactTarget", key
     rows.append(("   ratio", f"{times['langevin'].median / times['sampler'].median:8.0f} times faster"))
     console.print(pairs(rows))
     console.print()
-
-
-def _density(target: "ExactTarget") -> "np.ndarray":
-    """Return the log density on a grid over the target's window, rows from bottom to top."""
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-
-    assert target.window is not None
-    x, y = (jnp.linspace(low, high, GRID) for low, high in target.window)
-    points = jnp.stack(jnp.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    values = jax.jit(jax.vmap(target.log_density))(points)
-    return np.asarray(values).reshape(GRID, GRID)

@@ -1,4 +1,4 @@
-"""The demo's picture: the density, a million draws, and the training between them."""
+"""The demo's picture: the density, a million draws, and the training between them, if there was one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 LINE, FLOOR = "#33558b", "#c2502e"
+TOLD = {
+    "ksd_imq_v": ("KSD of 500 draws", "kernel Stein discrepancy"),
+    "efficiency": ("effective share of draws", "efficiency"),
+}
+"""What the rows of a training may tell: title and axis."""
 BINS = 160
 SHARES = (0.5, 0.9, 0.99)
 """The contours enclose these shares of the mass."""
 
 Interval = tuple[float, float]
+Rows = Sequence[Mapping[str, int | float]]
 
 
 def demo_figure(
@@ -24,11 +30,11 @@ def demo_figure(
     log_density: np.ndarray,
     window: tuple[Interval, ...],
     draws: np.ndarray,
-    history: Sequence[Mapping[str, int | float]],
+    history: Rows,
     floor: float,
     floor_spread: float,
 ) -> None:
-    """Write the picture.
+    """Write the picture; where the rows tell nothing, or there are none, without the training.
 
     **Arguments:**
 
@@ -36,7 +42,7 @@ def demo_figure(
     - `log_density`: on a grid over `window`, rows from bottom to top, up to a constant.
     - `window`: the (low, high) of both axes.
     - `draws`: shape `(n, 2)`.
-    - `history`: rows with `step` and `ksd_imq_v`.
+    - `history`: rows with `step`, and `ksd_imq_v` or `efficiency`.
     - `floor`, `floor_spread`: mean and standard deviation of the KSD of exact draws.
     """
     x, y = (np.linspace(*side, n) for side, n in zip(window, log_density.T.shape, strict=True))
@@ -45,9 +51,10 @@ def demo_figure(
     density /= density.sum() * cell
 
     # Made without pyplot, whose global state and choice of windows a library should not touch.
-    figure = Figure(figsize=(13.6, 4.5), layout="constrained", facecolor="white")
+    name = next((each for each in TOLD if history and each in history[-1]), None)
+    figure = Figure(figsize=(13.6 if name else 9.3, 4.5), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    truth, drawn, training = figure.subplots(1, 3)
+    truth, drawn, *rest = figure.subplots(1, 3 if name else 2)
     norm = PowerNorm(0.5, 0.0, float(density.max()))
     _map(truth, density, window, norm)
     truth.set_title("The target: Rosenbrock", pad=10)
@@ -57,15 +64,15 @@ def demo_figure(
     image = _map(drawn, counts / len(draws) / bin_area, window, norm)
     drawn.set_title(f"The sampler: {len(draws):,} draws", pad=10)
     for axes in (truth, drawn):
-        levels = _levels(density, cell)
-        axes.contour(x, y, density, levels=levels, colors="white", linewidths=0.7, alpha=0.75)
+        axes.contour(x, y, density, levels=_levels(density, cell), colors="white", linewidths=0.7, alpha=0.75)
         axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-    drawn.text(
-        *(0.03, 0.95, "lines: 50, 90, 99 % of the target"),
-        transform=drawn.transAxes, color="white", fontsize=9,
-    )  # fmt: skip
+    lines = "lines: 50, 90, 99 % of the target"
+    drawn.text(0.03, 0.95, lines, transform=drawn.transAxes, color="white", fontsize=9)
     figure.colorbar(image, ax=drawn, fraction=0.046, pad=0.03).set_label("density")
-    _curve(training, history, floor, floor_spread)
+    if name:
+        # Exact draws have weights that are all alike.
+        exact = (floor, floor_spread) if name == "ksd_imq_v" else (1.0, 0.0)
+        _curve(rest[0], name, history, *exact)
     figure.savefig(path, dpi=160)
 
 
@@ -82,20 +89,20 @@ def _levels(density: np.ndarray, cell: float) -> list[float]:
     return sorted(float(heights[np.searchsorted(mass, share)]) for share in SHARES)
 
 
-def _curve(
-    axes: Axes, history: Sequence[Mapping[str, int | float]], floor: float, floor_spread: float
-) -> None:
-    steps, ksd = ([row[name] for row in history] for name in ("step", "ksd_imq_v"))
-    low, high = floor - 2 * floor_spread, floor + 2 * floor_spread
-    axes.axhspan(low, high, color=FLOOR, alpha=0.12, linewidth=0, label="exact draws: ± 2 sd")
-    axes.axhline(floor, color=FLOOR, linewidth=1.4, linestyle="--", label="exact draws: mean")
-    axes.plot(steps, ksd, color=LINE, linewidth=2, marker="o", markersize=3, label="the sampler")
-    if max(ksd) > 10 * floor:
+def _curve(axes: Axes, name: str, history: Rows, exact: float, spread: float) -> None:
+    steps, values = ([row[key] for row in history] for key in ("step", name))
+    if spread > 0.0:
+        band = (exact - 2 * spread, exact + 2 * spread)
+        axes.axhspan(*band, color=FLOOR, alpha=0.12, linewidth=0, label="exact draws: ± 2 sd")
+    axes.axhline(exact, color=FLOOR, linewidth=1.4, linestyle="--", label="exact draws: mean")
+    axes.plot(steps, values, color=LINE, linewidth=2, marker="o", markersize=3, label="the sampler")
+    if max(values) > 10 * exact:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0.0)
-    axes.set_title("The training: KSD of 500 draws", pad=10)
-    axes.set(xlabel="step", ylabel="kernel Stein discrepancy", xlim=(0, max(steps)))
+    title, label = TOLD[name]
+    axes.set_title(f"The training: {title}", pad=10)
+    axes.set(xlabel="step", ylabel=label, xlim=(0, 1.02 * max(steps)))
     axes.grid(alpha=0.2)
     axes.legend(frameon=False, loc="best")
     axes.set_box_aspect(1)

@@ -1,4 +1,4 @@
-"""What targets have in common: fields, and a law on an interval for draws where no formula gives them."""
+"""What targets have in common: fields, grids, and a law on an interval where no formula gives draws."""
 
 from collections.abc import Callable
 
@@ -31,9 +31,8 @@ class KnownExact(ExactTarget):
 class GridLaw(eqx.Module):
     """The law on `[low, high]` whose density is linear between the nodes of a fine, even grid.
 
-    With `h` the spacing, the density is off by `h^2 f'' / 8` at most: a few millionths of its
-    height for the laws in this package, far below what a million draws can show. Draws invert the
-    cumulative sum, `F(x) = u`, and solve the quadratic inside a cell exactly.
+    With `h` the spacing, the density is off by `h^2 f'' / 8` at most, here a few millionths of its height:
+    less than a million draws show. Draws invert `F(x) = u` and solve the quadratic inside a cell exactly.
     """
 
     nodes: Float[Array, " m"]
@@ -82,3 +81,10 @@ class GridLaw(eqx.Module):
         nodes, weights = np.asarray(self.nodes, np.float64), np.array(self.density, np.float64)
         weights[[0, -1]] /= 2
         return np.tensordot(weights / weights.sum(), np.asarray(fn(nodes), np.float64), axes=1)
+
+
+def log_densities(target: Target, window: Window, side: int) -> Float[np.ndarray, "side side"]:
+    """Return the log density of two coordinates on an even grid over a window, rows from bottom to top."""
+    x, y = (jnp.linspace(low, high, side) for low, high in window)
+    points = jnp.stack(jnp.meshgrid(x, y), axis=-1)
+    return np.asarray(jax.jit(jax.vmap(jax.vmap(target.log_density)))(points))

@@ -24,6 +24,7 @@ from reproduce.studies import store
 from reproduce.studies.fitting import annealed, fit_to_the_end
 from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.settings import Settings
+from reproduce.targets.grid import log_densities
 
 DRAWS = 2000
 GRID = 120
@@ -56,14 +57,11 @@ class Store(store.Store):
         """Keep the density on a grid over the target's window, as 8 bits between zero and its peak."""
         if target.window is None:
             return
-        (x0, x1), (y0, y1) = target.window
-        xs, ys = jnp.linspace(x0, x1, GRID), jnp.linspace(y0, y1, GRID)
-        points = jnp.stack(jnp.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-        log_density = np.asarray(jax.vmap(target.log_density)(points))
-        density = np.exp(log_density - np.nanmax(log_density)).reshape(GRID, GRID)
+        heights = log_densities(target, target.window, GRID)
+        density = np.exp(heights - np.nanmax(heights))
         self.add({
             f"density/{target.name}": np.round(255 * density).astype(np.uint8),
-            f"window/{target.name}": np.array([x0, x1, y0, y1], np.float32),
+            f"window/{target.name}": np.array(target.window, np.float32).ravel(),
         })  # fmt: skip
 
 
