@@ -99,7 +99,9 @@ def to_the_top(
         if inverse is None or not dear:
             inverse = _inverses(hessians(target, points, numbers.hessians))
         steps = np.einsum("kij,kj->ki", inverse, np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
-        if not (0.5 * np.sum(steps * slopes, axis=1) > numbers.newton_gain).any():
+        with np.errstate(invalid="ignore"):
+            gains = 0.5 * np.sum(np.nan_to_num(steps * slopes, posinf=0.0, neginf=0.0), axis=1)
+        if not (gains > numbers.newton_gain).any():
             break
         tried = points + lengths[:, None, None] * steps
         found, there = (

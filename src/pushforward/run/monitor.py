@@ -8,7 +8,6 @@ from jaxtyping import Array, Key
 
 from pushforward.metrics.ksd import ksd_imq_v
 from pushforward.recipe.host import (
-    effective,
     generator,
     heights,
     log_densities,
@@ -16,6 +15,7 @@ from pushforward.recipe.host import (
     out_of,
     sampled,
     through,
+    usual,
 )
 from pushforward.recipe.judge import can_fall_back, some
 from pushforward.recipe.state import State
@@ -44,7 +44,10 @@ def watch(key: Key[Array, ""], state: State, recipe: Recipe, *, weighs: bool) ->
         height, change = through(parts.target, averaged(parts, now), z, count)
         with np.errstate(invalid="ignore"):
             weights = np.nan_to_num(height + change - own, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
-        row: Row = {"efficiency": effective(weights), "inside": float(np.mean(np.isfinite(height)))}
+        row: Row = {
+            "efficiency": usual(weights, recipe.reweight.parts),
+            "inside": float(np.mean(np.isfinite(height))),
+        }
         if isfinite(level):
             row["below"] = level - float(np.median(height))
         return row

@@ -8,7 +8,7 @@ class Outcome(enum.Enum):
     """Every way a run can end; the value is the message."""
 
     FINISHED = "all steps were taken"
-    CONVERGED = "the draws are as good as exact ones by their weights, so the run stopped early"
+    CONVERGED = "more steps would gain nothing by the weights of the draws, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
     STOPPED = "the callback ended the run; the sampler is the last one trained"
     UNTRAINED = "training ran away; the sampler is the one it began with, which is good by its weights"
