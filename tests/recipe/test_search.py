@@ -118,3 +118,14 @@ def test_walks_on_one_mode_are_one_peak_in_many_dimensions():
     assert len(peaks.points) == 1
     deviations = np.linalg.solve(peaks.choleskys[0], peaks.points[0] - np.asarray(target.mean))
     assert np.linalg.norm(deviations) < 0.01
+
+
+def test_rounding_of_where_walks_end_is_no_width():
+    """One peak away from the origin: in single precision, walks end some `1e-4` from its top."""
+
+    def log_density(x):
+        return x[0] - jnp.exp(x[0]) - 0.5 * (x[1] - 5.0) ** 2 - 0.5 * jnp.sum((x[2:] / 0.01) ** 2)
+
+    peaks = find_peaks(jax.random.key(1), Target.from_log_density(log_density, dim=4))
+    assert len(peaks.points) == 1
+    np.testing.assert_allclose(np.diagonal(peaks.choleskys[0]), [1.0, 1.0, 0.01, 0.01], rtol=0.01)

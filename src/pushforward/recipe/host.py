@@ -35,8 +35,8 @@ def on_device(array: np.ndarray) -> Array:
 
 
 @eqx.filter_jit
-def _heights(target: Target, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    return jax.vmap(target.log_density)(x)
+def _heights(law: Target | Latent, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
+    return jax.vmap(law.log_density)(x)
 
 
 @eqx.filter_jit
@@ -44,11 +44,6 @@ def _hessians(target: Target, x: Float[Array, "k dim"]) -> Float[Array, "k dim d
     if isinstance(target, OneByOne):
         return jax.lax.map(target.hessian, x)
     return jax.lax.map(jax.hessian(target.log_density), x, batch_size=8)
-
-
-@eqx.filter_jit
-def _densities(law: Latent, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    return jax.vmap(law.log_density)(x)
 
 
 @eqx.filter_jit
@@ -76,6 +71,7 @@ def through(target: Target, network: Any, z: np.ndarray, tile: int) -> tuple[np.
     return _finite(height), change
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def pulled(target: Target, network: Any, z: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
     """Return the log densities, at latents, of a target seen through a square map."""
     height, change = through(target, network, z, tile)
@@ -84,7 +80,7 @@ def pulled(target: Target, network: Any, z: np.ndarray, tile: int) -> Float[np.n
 
 def densities(law: Latent, x: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
     """Return the log densities of a law at very many points, by a compiled program."""
-    return _in_tiles(lambda rows: _densities(law, rows), x, tile)
+    return _in_tiles(lambda rows: _heights(law, rows), x, tile)
 
 
 def scores_at(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
@@ -109,9 +105,10 @@ def _finite(found: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(found), found, -np.inf)
 
 
-# A frame, in double precision and for many points.
+# A frame, in double precision and for many points. A sampler that ran away has draws that are no numbers.
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def out_of(frame: Frame, u: np.ndarray) -> np.ndarray:
     """Map points out of a frame."""
     centre, scale, bend, shift, matrix = _fields(frame)
@@ -129,6 +126,7 @@ def into(frame: Frame, x: np.ndarray) -> np.ndarray:
     return solve_triangular(matrix, (v - shift).T, lower=True).T
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def log_det(frame: Frame, u: np.ndarray) -> np.ndarray:
     """Return `log |det dx/du|` at points in a frame."""
     _, scale, bend, shift, matrix = _fields(frame)
