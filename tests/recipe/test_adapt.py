@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
+from pushforward.latents import NormalMixture
 from pushforward.recipe import adapt, methods, path_laplace, search
 from pushforward.recipe.host import log_sum, normal_logs, sampled
 from pushforward.recipe.peaks import Peaks
@@ -110,7 +111,7 @@ def test_draws_of_all_rounds_weigh_against_all_proposals():
     rng, pool = np.random.default_rng(0), adapt.Pool(RECIPE.adapt, 2)
     law = standard(2)
     for width in (5.0, 0.5):
-        wide = adapt.NormalMixture(law.weights, law.means, width * law.choleskys)
+        wide = NormalMixture(law.weights, law.means, width * law.choleskys)
         u = pool.propose(rng, wide)
         pool.add(u, -0.5 * np.sum(u**2, axis=1))
     w = pool.log_weights

@@ -7,7 +7,9 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.recipe import adapt, residual
+from pushforward.latents import NormalMixture
+from pushforward.networks import untouched
+from pushforward.recipe import residual
 from pushforward.recipe.host import into
 from pushforward.recipe.residual import hidden, num_looks, resolution
 from pushforward.recipe.search import find_peaks
@@ -30,9 +32,9 @@ def with_needle(place, width):
     return Mixture([1 - SHARE, SHARE], [np.zeros(DIM), place], [np.eye(DIM), width**2 * np.eye(DIM)])
 
 
-def look(target, seed=0, looks=LOOKS, law=None):
-    law = law or standard(target.dim)
-    return hidden(np.random.default_rng(seed), target, Frame.identity(target.dim), law, looks, RECIPE)
+def look(target, seed=0, looks=LOOKS, law=None, frame=None):
+    law, frame = law or standard(DIM), frame or Frame.identity(DIM)
+    return hidden(np.random.default_rng(seed), target, frame, law, looks, RECIPE)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,8 @@ def test_a_needle_is_found_by_weights_and_not_by_the_search(needle, searched):
     np.testing.assert_allclose(searched.points[0], 0.0, atol=0.01)
     assert resolution(DIM, LOOKS, SHARE, RECIPE.residual) < WIDTH
     found = look(needle)
-    assert len(found.points) == 1
+    (mass,), found = found.masses, found.peaks
+    assert mass == pytest.approx(SHARE, abs=0.01)
     np.testing.assert_allclose(found.points[0], PLACE, atol=0.1 * WIDTH)
     np.testing.assert_allclose(found.choleskys[0], WIDTH * np.eye(DIM), atol=0.01 * WIDTH)
 
@@ -62,6 +65,7 @@ def test_a_law_that_lacks_a_needle_begins_again_and_has_it(needle, searched):
     assert len(first.peaks.points) == 2
     # The second look sees nothing more, and says how many places it was at.
     assert last.metrics["looks"] == num_looks(needle, RECIPE.search) == LOOKS
+    assert not residual.applies(last, RECIPE)
     assert last.log_z == pytest.approx(0.0, abs=0.05)
     assert last.efficiency > 0.8
     x = np.asarray(last.sampler().sample(jax.random.key(2), 20_000))
@@ -73,7 +77,7 @@ def test_a_law_in_a_frame_is_looked_at_in_the_frame(needle):
     zero = jnp.zeros(DIM)
     frame = Frame(jnp.full(DIM, 5.0), jnp.full(DIM, 10.0), zero, zero, jnp.eye(DIM))
     far = Target.from_log_density(lambda x: needle.log_density((x - 5.0) / 10.0), dim=DIM)
-    found = hidden(np.random.default_rng(0), far, frame, standard(DIM), LOOKS, RECIPE)
+    found = look(far, frame=frame).peaks
     assert len(found.points) == 1
     np.testing.assert_allclose(into(frame, found.points)[0], PLACE, atol=0.1 * WIDTH)
 
@@ -87,7 +91,7 @@ def test_where_nothing_is_hidden_there_is_none(needle):
     normal = standard(DIM)
     assert look(Target.from_log_density(normal.log_density, dim=DIM)) is None
     # Nor where the law has the needle, or lacks nothing but tails.
-    assert look(needle, law=adapt.NormalMixture(needle.weights, needle.means, needle.scales)) is None
+    assert look(needle, law=NormalMixture(needle.weights, needle.means, needle.scales)) is None
     assert look(Target.from_log_density(tailed, dim=DIM)) is None
 
 
@@ -102,6 +106,13 @@ def test_a_state_without_a_further_mode_stays_as_it_was(needle, searched):
     (after,) = residual.run(jax.random.key(1), start, RECIPE, Clock(RECIPE))
     assert after.metrics == {"looks": LOOKS}
     assert after.replace(metrics={}) == start
+
+
+def test_a_law_that_is_seen_through_a_map_is_not_looked_at(needle, searched):
+    """Its latents are not the target's coordinates."""
+    start = State(target=needle, peaks=searched, latent=standard(DIM))
+    assert not residual.applies(start.replace(network=untouched(DIM)), RECIPE)
+    assert not residual.applies(start.replace(latent=None), RECIPE)
 
 
 def test_the_resolution_falls_with_looks_and_rises_with_the_dimension():
