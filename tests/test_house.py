@@ -33,9 +33,9 @@ BUDGETS = {
         "networks": 310,
         "objectives": 480,
         "parameters": 850,
-        "preflight": 450,
+        "preflight": 470,
         "recipe": 3710,
-        "run": 1090,
+        "run": 1110,
         "runs": 350,
         "runtime": 570,
         "targets": 600,
@@ -60,7 +60,7 @@ BUDGETS = {
 TOTALS = {"pushforward": 19_500, "reproduce": 14_000}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
-METHOD_LINES = 7_490
+METHOD_LINES = 7_520
 """The goal is 6,000."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 250, 60

@@ -281,7 +281,7 @@ def test_a_component_without_weight_is_never_drawn():
 
 
 def test_a_mixture_of_many_dimensions_draws_without_a_factor_for_each():
-    dim, key = latents.GATHER_UP_TO + 1, jax.random.key(11)
+    dim, key = latents.FEW_DIMENSIONS + 1, jax.random.key(11)
     weights, shape = jnp.asarray(WEIGHTS, float), jnp.eye(dim)[None]
     # What the same key chooses, and where: seen where components share one shape, and no factor is needed.
     eps = NormalMixture(weights, jnp.zeros((3, dim)), shape).sample(key, 1000)

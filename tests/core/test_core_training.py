@@ -400,6 +400,9 @@ class Pressed:
 
     def row(self, row):
         self.trained = row["stage"] == "train" and row["step"] == 4
+        if self.trained:
+            # Looks at the training ask as the comparison does: their program would serve.
+            jax.clear_caches()
 
 
 def cut_short(*args):

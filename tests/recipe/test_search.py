@@ -17,6 +17,7 @@ pytestmark = pytest.mark.quick_compilation
 
 
 SEARCH = Search()
+FEW = SEARCH.replace(looks=2**12)
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +130,20 @@ def test_rounding_of_where_walks_end_is_no_width():
     peaks = find_peaks(jax.random.key(1), Target.from_log_density(log_density, dim=4))
     assert len(peaks.points) == 1
     np.testing.assert_allclose(np.diagonal(peaks.choleskys[0]), [1.0, 1.0, 0.01, 0.01], rtol=0.01)
+
+
+@pytest.mark.parametrize("shift", [10.0, 1000.0])
+def test_a_peak_away_from_the_origin_is_as_wide_as_it_is(shift):
+    """All walks end there, within rounding of each other, which says nothing of the peak."""
+    target = correlated_gaussian(jax.random.key(0), 4, 10.0)
+    far = Target.from_log_density(lambda x: target.log_density(x - shift), dim=4)
+    peaks = find_peaks(jax.random.key(1), far, FEW)
+    assert len(peaks.points) == 1
+    covariance = peaks.choleskys[0] @ peaks.choleskys[0].T
+    np.testing.assert_allclose(covariance, target.covariance, rtol=0.01, atol=0.01)
+
+
+def test_a_wide_peak_is_as_wide_as_it_is_where_a_narrow_one_is_near():
+    target = Mixture([0.99, 0.01], [np.zeros(3), np.ones(3)], [100.0 * np.eye(3), 0.01 * np.eye(3)])
+    peaks = find_peaks(jax.random.key(1), target, FEW)
+    np.testing.assert_allclose(peaks.choleskys, [0.1 * np.eye(3), 10.0 * np.eye(3)], rtol=0.01, atol=0.01)

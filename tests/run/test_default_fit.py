@@ -74,7 +74,8 @@ TRAINED = {"num_steps": 150, "judge.learnt": 2.0}
 def test_default_fit_is_nearly_exact_and_says_so(target):
     done = pf.fit(jax.random.key(4), target, method=quick(**FEW, **TRAINED), progress=False)
     assert done.outcome.good
-    assert [phase["phase"] for phase in done.phases] == ["search", "path", "adapt", "train", "reweight"]
+    phases = [phase["phase"] for phase in done.phases]
+    assert phases == ["search", "path", "adapt", "residual", "train", "reweight"]
     metrics = done.sampler.about["metrics"]
     assert metrics["efficiency"] > 0.8
     assert abs(metrics["log_z"]) < 0.05

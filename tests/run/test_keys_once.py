@@ -122,7 +122,7 @@ def test_no_key_of_a_default_fit_is_used_twice(uses):
     """In so few dimensions that proposals could be adapted, which is told not to be done."""
     done = fit(two_modes(5), quick(**SMALL | {"fallback.most_dim": 1, "adapt.most_dim": 1}))
     phases = [phase["phase"] for phase in done.phases]
-    assert phases == ["search", "path", "anneal", "maps", "train", "reweight"]
+    assert phases == ["search", "path", "anneal", "residual", "maps", "train", "reweight"]
     assert len(uses.of) > 500
     assert uses.twice() == []
 

@@ -85,7 +85,8 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     """Draw, weigh and fit in turn; yields draws and a law if weights become equal enough."""
     peaks, numbers = state.peaks, recipe.adapt
     assert peaks is not None
-    rng, pool = generator(key), Pool(numbers, state.dim)
+    key_draws, key_law, key_judge = jax.random.split(key, 3)
+    rng, pool = generator(key_draws), Pool(numbers, state.dim)
     frame, law = first_start(peaks, recipe.annealing)
     w, found, i = np.zeros(0), 0.0, 0
     for i in range(numbers.rounds):
@@ -101,7 +102,6 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         law = _next(rng, pool.draws, w, found, len(peaks.points), i, recipe)
     if found < numbers.enough or pool.fresh < 0.5 * numbers.fresh:
         return
-    key_law, key_judge = jax.random.split(key)
     x, part = _kept(rng, out_of(frame, pool.draws), w, numbers)
     frame, mixture = stand_in(key_law, x, recipe, peaks.points, state.laplace, part)
     u = sampled(generator(key_judge), mixture, numbers.judged)

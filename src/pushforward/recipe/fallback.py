@@ -38,12 +38,13 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     assert draws is not None
     if is_cut(state.outcome, clock):
         return
-    if not lies_low(generator(key), state, draws, recipe):
+    key_look, key_walk = jax.random.split(key)
+    if not lies_low(generator(key_look), state, draws, recipe):
         return
     clock.observe("particles go on by replica exchange")
     # What only cuts must not change what comes out.
     end = clock.until(recipe.clock.walk_until) if clock.plans else float("inf")
-    latent = around_particles(key, parts.target, draws, recipe, end)
+    latent = around_particles(key_walk, parts.target, draws, recipe, end)
     assert state.log_z is not None
     yield state.replace(
         latent=latent,

@@ -147,11 +147,12 @@ def _scale(hessian: np.ndarray, spread: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(hessian)):
         return np.diag(np.maximum(spread, 1e-6))
     values, vectors = np.linalg.eigh(-0.5 * (hessian + hessian.T))
-    # Along a ridge the curvature is rounding noise; how far apart the peaks lie says more. But where all lie
-    # within the narrowest deviation, there is no ridge, and how far apart they lie is rounding.
+    # Along a ridge the curvature is rounding noise; how far apart the peaks lie says more. Only there;
+    # and where all lie within the narrowest deviation, there is no ridge, and how far apart is rounding.
+    ridge = values <= 1e-6 * values.max()
     narrowest = values.max() ** -0.5 if values.max() > 0 else 1e-6
     widest = 2.0 * spread.max() if spread.max() > narrowest else np.inf
-    floor = max(1e-8 * values.max(), widest**-2, 1e-20)
+    floor = np.where(ridge, max(1e-8 * values.max(), widest**-2, 1e-20), 1e-20)
     covariance = (vectors / np.maximum(values, floor)) @ vectors.T
     return np.linalg.cholesky(covariance + 1e-9 * np.trace(covariance) / dim * np.eye(dim))
 

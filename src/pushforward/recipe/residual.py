@@ -35,8 +35,9 @@ class Hidden(NamedTuple):
 
 
 def applies(state: State, recipe: Recipe) -> bool:
-    """Where a law stands for the target, and curvature is affordable."""
-    return state.peaks is not None and state.has_sampler and state.dim <= recipe.dims.many
+    """Where a law without a map stands for the target, not looked at yet, and curvature is affordable."""
+    fresh = state.network is None and "looks" not in state.metrics
+    return state.peaks is not None and state.has_sampler and fresh and state.dim <= recipe.dims.many
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:

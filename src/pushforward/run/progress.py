@@ -9,7 +9,13 @@ from rich.table import Column
 
 from pushforward.training.loop import Row
 
-_SHOWN = {"ksd_imq_v": "KSD", "objective": "loss", "skipped": "skipped", "score_loss": "score"}
+_SHOWN = {
+    "efficiency": "efficiency",
+    "ksd_imq_v": "KSD",
+    "objective": "loss",
+    "skipped": "skipped",
+    "score_loss": "score",
+}
 """What is told of a row, the most important first: where a terminal is narrow, the last are left out."""
 
 
