@@ -35,7 +35,7 @@ BUDGETS = {
         "parameters": 850,
         "preflight": 470,
         "recipe": 3710,
-        "run": 1110,
+        "run": 1120,
         "runs": 350,
         "runtime": 570,
         "targets": 600,
@@ -60,7 +60,7 @@ BUDGETS = {
 TOTALS = {"pushforward": 19_500, "reproduce": 14_000}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
-METHOD_LINES = 7_520
+METHOD_LINES = 7_530
 """The goal is 6,000."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 250, 60
