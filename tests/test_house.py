@@ -57,7 +57,7 @@ BUDGETS = {
     },
 }
 # The goal for the library is 18,000 lines.
-TOTALS = {"pushforward": 19_500, "reproduce": 14_000}
+TOTALS = {"pushforward": 19_600, "reproduce": 14_000}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
 METHOD_LINES = 7_530
