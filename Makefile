@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 .PHONY: help demo test lint types imports pytest bench clean
 
 help:
-	@echo "make demo   train on Rosenbrock, draw a million points, judge and time them, write a picture"
+	@echo "make demo   fit Rosenbrock, draw a million points, judge and time them, write a picture"
 	@echo "make test   lint, types, imports and tests"
 	@echo "make lint   style only: ruff check and ruff format --check"
 	@echo "make bench  speed of draws and of start-up, into results/"

@@ -7,7 +7,7 @@ from typing import Any
 class Outcome(enum.Enum):
     """Every way a run can end; the value is the message."""
 
-    FINISHED = "all steps were taken"
+    FINISHED = "every stage has done its work"
     CONVERGED = "more steps would gain nothing by the weights of the draws, so the run stopped early"
     OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
     STOPPED = "the callback ended the run; the sampler is the last one trained"

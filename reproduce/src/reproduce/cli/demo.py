@@ -24,9 +24,9 @@ def demo(
     steps: Steps = None,
     seed: Seed = 0,
 ) -> None:
-    """Train on Rosenbrock with KL, draw a million samples, judge them and time them.
+    """Fit Rosenbrock, draw a million samples, judge them and time them.
 
-    Takes a minute or three, and writes a run's folder with a picture in it. A folder that exists is
+    Takes less than a minute, and writes a run's folder with a picture in it. A folder that exists is
     left alone: the next free name is used.
     """
     from pushforward.runs import check_folder, free_name
@@ -46,11 +46,11 @@ def demo(
     console, target = stdout(), pf.targets.rosenbrock()
     assert target.window is not None
     key_draw, key_judge, key_race = jax.random.split(jax.random.key(seed + 1), 3)
-    console.print("[bold]1. Train[/bold] on Rosenbrock with the paper's KL objective.")
-    done = pf.fit(jax.random.key(seed), target, method="kl", steps=steps)
+    console.print("[bold]1. Fit[/bold] Rosenbrock, from its log density alone.")
+    done = pf.fit(jax.random.key(seed), target, steps=steps)
     console.print(f"   {done.outcome.value}, {done.seconds:.0f} s.\n")
 
-    console.print("[bold]2. Draw[/bold] a million points, each in one pass of the network.")
+    console.print("[bold]2. Draw[/bold] a million points, each in one pass.")
     draw = partial(done.sampler.sample, jax.random.key(0), NUM_DRAWS)
     seconds = interleaved({"draw": draw}, rounds=3)["draw"].median
     draws = np.asarray(done.sampler.sample(key_draw, NUM_DRAWS))
