@@ -26,6 +26,7 @@ from pushforward.recipe.host import (
     out_of,
     placed,
     sampled,
+    usual,
 )
 from pushforward.recipe.law import Split, stand_in
 from pushforward.recipe.mixtures import fit_mixture
@@ -108,7 +109,11 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     own = heights(state.target, out_of(frame, u), recipe.search.tile) + log_det(frame, u)
     own -= log_densities(mixture, u)
     mixture = reweighed_by(mixture, u, own, recipe.reweight)
-    row = {"log_z": float(log_sum(w)) - np.log(len(w)), "rounds": i + 1.0, "efficiency": effective(own)}
+    row = {
+        "log_z": float(log_sum(w)) - np.log(len(w)),
+        "rounds": i + 1.0,
+        "efficiency": usual(own, recipe.reweight.parts),
+    }
     # A poor law of good draws: a map may follow them where no mixture does.
     yield state.with_law(frame, mixture, into(frame, x), row, good=row["efficiency"] > numbers.good)
 

@@ -19,7 +19,7 @@ from pushforward.frame import Frame, InFrame
 from pushforward.latents import Latent
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
-from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled, scores_at
+from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled, scores_at, squares
 from pushforward.recipe.peaks import Peaks, between, climb_from, joined
 from pushforward.recipe.search import tops_of
 from pushforward.recipe.stages import Clock
@@ -49,15 +49,23 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         assert law is not None
         assert state.peaks is not None
         found = hidden(generator(key_look), state.target, state.coordinates, law, looks, recipe)
-        if found is None:
+        if found is None or not (new := unknown(found.peaks, state.peaks)).any():
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
-        peaks = joined(state.peaks, found.peaks, recipe.search)
+        peaks = joined(state.peaks, found.peaks.rows(np.flatnonzero(new)), recipe.search)
         again = _again(key_again, state.replace(peaks=peaks, laplace=None), recipe, clock)
         if again is None:
             return
         state = again
         yield state
+
+
+def unknown(found: Peaks, known: Peaks) -> np.ndarray:
+    """Return which peaks are none of those known, by their own deviations: a known one may be far wider.
+
+    Of a known peak there is nothing to begin again with; training sees to it that its law is right.
+    """
+    return squares(known.points, found.points, found.choleskys).min(axis=0) > 1.0
 
 
 def _again(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> State | None:
