@@ -34,7 +34,7 @@ BUDGETS = {
         "objectives": 480,
         "parameters": 850,
         "preflight": 470,
-        "recipe": 3710,
+        "recipe": 3720,
         "run": 1120,
         "runs": 350,
         "runtime": 570,
@@ -60,7 +60,7 @@ BUDGETS = {
 TOTALS = {"pushforward": 19_600, "reproduce": 14_000}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
-METHOD_LINES = 7_530
+METHOD_LINES = 7_540
 """The goal is 6,000."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 250, 60
