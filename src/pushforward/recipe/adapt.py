@@ -19,7 +19,6 @@ from pushforward.recipe.host import (
     generator,
     heights,
     into,
-    log_densities,
     log_det,
     log_sum,
     normal_logs,
@@ -28,6 +27,7 @@ from pushforward.recipe.host import (
     sampled,
     usual,
 )
+from pushforward.recipe.judge import weights_of
 from pushforward.recipe.law import Split, stand_in
 from pushforward.recipe.mixtures import fit_mixture
 from pushforward.recipe.reweight import reweighed_by
@@ -106,8 +106,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     x, part = _kept(rng, out_of(frame, pool.draws), w, numbers)
     frame, mixture = stand_in(key_law, x, recipe, peaks.points, state.laplace, part)
     u = sampled(generator(key_judge), mixture, numbers.judged)
-    own = heights(state.target, out_of(frame, u), recipe.search.tile) + log_det(frame, u)
-    own -= log_densities(mixture, u)
+    own = weights_of(state.target, frame, mixture, u, recipe.search.tile)
     mixture = reweighed_by(mixture, u, own, recipe.reweight)
     row = {
         "log_z": float(log_sum(w)) - np.log(len(w)),

@@ -60,13 +60,17 @@ def some(rng: np.random.Generator, draws: Float[Array, "m dim"], count: int) -> 
 # Particles.
 
 
+def weights_of(target: Target, frame: Frame, law: Latent, u: np.ndarray, tile: int) -> np.ndarray:
+    """Return the log importance weights of a law's draws in a frame."""
+    return heights(target, out_of(frame, u), tile) + log_det(frame, u) - log_densities(law, u)
+
+
 def weighed(
     rng: np.random.Generator, target: Target, frame: Frame, mixture: Mixture, recipe: Recipe
 ) -> tuple[float, float]:
     """Return the efficiency of a mixture's fresh draws in a frame, and `log Z` by them."""
     u = sampled(rng, mixture, recipe.judge.mixture_draws)
-    w = heights(target, out_of(frame, u), recipe.search.tile) + log_det(frame, u)
-    w -= log_densities(mixture, u)
+    w = weights_of(target, frame, mixture, u, recipe.search.tile)
     return effective(w), float(log_sum(w)) - math.log(len(w))
 
 

@@ -22,11 +22,9 @@ from pushforward.recipe.host import (
     effective,
     generator,
     heights,
-    log_densities,
-    log_det,
     log_sum,
-    out_of,
 )
+from pushforward.recipe.judge import weights_of
 from pushforward.recipe.peaks import Peaks, curvature_scales
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State, standard
@@ -58,7 +56,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
 def weigh_laplace(rng: np.random.Generator, state: State, frame: Frame, num_draws: int, tile: int) -> State:
     """Return draws of the normal law of a frame, chosen by their weights, and its efficiency."""
     law, u = standard(state.dim), rng.standard_normal((num_draws, state.dim))
-    w = heights(state.target, out_of(frame, u), tile) + log_det(frame, u) - log_densities(law, u)
+    w = weights_of(state.target, frame, law, u, tile)
     found = {"log_z": float(log_sum(w)) - np.log(len(u)), "efficiency": effective(w)}
     return state.with_law(frame, law, u[chosen_by(rng, w)], found, good=True)
 
