@@ -5,6 +5,7 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import logsumexp
 from jax.scipy.stats import norm
@@ -232,3 +233,9 @@ _parts = jax.vmap(_part)
 
 Mixture = NormalMixture | IndependentMixtures
 """What can be fitted to draws of a target, and be the latent law of a sampler."""
+
+
+def standard(dim: int) -> NormalMixture:
+    """Return the standard normal as a mixture of one."""
+    fields = np.ones(1), np.zeros((1, dim)), np.eye(dim)[None]
+    return NormalMixture(*(jax.device_put(np.asarray(each, jnp.result_type(float))) for each in fields))

@@ -9,7 +9,8 @@ from pushforward.base import Target
 from pushforward.latents import Normal
 from pushforward.networks import coupled
 from pushforward.recipe import methods
-from pushforward.recipe.maps import PulledBack, fit_coupled
+from pushforward.recipe.approximation import PulledBack
+from pushforward.recipe.maps import fit_coupled
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Maps, Recipe

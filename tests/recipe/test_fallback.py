@@ -1,7 +1,5 @@
 """Where no map is good enough, the annealed particles: near the target, and nearer than plain noise would be."""
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,12 +10,10 @@ from quick import quick
 import pushforward as pf
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.latents import Normal, NormalMixture
-from pushforward.networks import untouched
+from pushforward.latents import Normal, NormalMixture, standard
 from pushforward.recipe.fallback import around_particles
 from pushforward.recipe.judge import lies_low
-from pushforward.recipe.parts import build_parts
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.training import Outcome
 
 KEY = jax.random.key(0)
@@ -73,14 +69,10 @@ def test_the_step_is_as_long_as_it_may_be(particles):
     assert lowered < -0.5 - NUMBERS.drop * DIM
 
 
-SETTINGS = pf.preset("kl", frame="identity", extra_latents=0, width=4, score_width=4)
-
-
 def test_a_map_off_the_shell_lies_low_and_one_on_it_does_not(particles):
     def low(latent, draws):
-        parts = dataclasses.replace(build_parts(KEY, Shell(), SETTINGS), latent=latent)
-        state = State(target=Shell(), parts=parts, network=untouched(DIM))
-        return lies_low(np.random.default_rng(0), state, draws, RECIPE)
+        state = State(target=Shell(), latent=latent, draws=draws)
+        return lies_low(np.random.default_rng(0), state, RECIPE)
 
     assert low(Normal(DIM), shell_draws())
     assert not low(particles, shell_draws())

@@ -10,6 +10,7 @@ from quick import quick
 
 import pushforward as pf
 from pushforward.frame import Frame
+from pushforward.latents import standard
 from pushforward.recipe.judge import (
     Weighing,
     against,
@@ -18,7 +19,7 @@ from pushforward.recipe.judge import (
     in_vain,
     least_efficiency,
 )
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.recipe.table import Judge, Maps, Recipe
 from pushforward.training import Outcome
 

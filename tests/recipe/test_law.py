@@ -53,9 +53,9 @@ def test_modes_far_apart_are_not_taken_for_a_heavy_tail():
     x[rng.random(len(x)) < 0.08] += 12.0
     peaks = np.array([[0.0] * 4, [12.0] * 4])
     recipe = Recipe().replace(**{"annealing.components": 8})
-    frame, mixture = stand_in(jax.random.key(7), x, recipe, peaks)
-    assert np.all(np.asarray(frame.bend) == 0.0)
-    assert mixture.weights.size == 2
+    law = stand_in(jax.random.key(7), x, recipe, peaks)
+    assert np.all(np.asarray(law.frame.bend) == 0.0)
+    assert law.latent.weights.size == 2
     # Planted: by the quantiles alone the frame is bent.
     assert np.any(np.asarray(frame_from_draws(jnp.asarray(x, float)).bend) > 0)
 

@@ -7,11 +7,12 @@ import pytest
 from scipy import stats
 
 from pushforward.base import Target
-from pushforward.latents import IndependentMixtures, NormalMixture
-from pushforward.networks import untouched
+from pushforward.frame import Frame
+from pushforward.latents import IndependentMixtures, NormalMixture, standard
+from pushforward.recipe import reweight
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.judge import weigh
-from pushforward.recipe.reweight import is_standard, reweigh_marginals
-from pushforward.recipe.state import standard
+from pushforward.recipe.reweight import is_standard
 from pushforward.recipe.table import Recipe
 
 LEVELS = np.array([0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995])
@@ -19,9 +20,13 @@ LEVELS = np.array([0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995])
 
 def reweighed(log_density, dim, seed=0):
     target = Target.from_log_density(log_density, dim=dim)
-    return target, reweigh_marginals(
-        np.random.default_rng(seed), target, standard(dim), untouched(dim), Recipe()
-    )
+    law = Approximation(Frame.identity(dim), standard(dim))
+    return target, reweight.reweighed(np.random.default_rng(seed), target, law, Recipe()).latent
+
+
+def efficiency(target, latent):
+    law = Approximation(Frame.identity(target.dim), latent)
+    return weigh(np.random.default_rng(1), target, law, Recipe()).efficiency
 
 
 def quantiles(law, coordinate):
@@ -50,11 +55,8 @@ def test_ends_that_are_short_are_made_longer():
     assert exact[1] < -2.4
     np.testing.assert_allclose(quantiles(law, 0), exact, atol=0.03)
     np.testing.assert_allclose(quantiles(law, 1), stats.norm.ppf(LEVELS), atol=0.02)
-    before, after = (
-        weigh(np.random.default_rng(1), target, each, untouched(4), Recipe()).efficiency
-        for each in (standard(4), law)
-    )
-    assert 1.0 - float(after) < 0.3 * (1.0 - float(before))
+    before, after = (efficiency(target, each) for each in (standard(4), law))
+    assert 1.0 - after < 0.3 * (1.0 - before)
 
 
 def test_one_end_alone_and_a_shift():
@@ -74,7 +76,7 @@ def test_right_marginals_hardly_move(dim):
     if isinstance(law, IndependentMixtures):
         for i in range(dim):
             np.testing.assert_allclose(quantiles(law, i), stats.norm.ppf(LEVELS), atol=0.01)
-    assert float(weigh(np.random.default_rng(1), target, law, untouched(dim), Recipe()).efficiency) > 0.999
+    assert efficiency(target, law) > 0.999
 
 
 def test_marginals_are_left_alone_where_importance_sampling_is_poor():

@@ -7,13 +7,13 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.latents import NormalMixture
-from pushforward.networks import untouched
+from pushforward.latents import NormalMixture, standard
 from pushforward.recipe import residual
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import into
 from pushforward.recipe.residual import hidden, num_looks, resolution
 from pushforward.recipe.search import find_peaks
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe, Search
 from pushforward.run.clock import Clock
 from pushforward.targets import Mixture
@@ -34,7 +34,7 @@ def with_needle(place, width):
 
 def look(target, seed=0, looks=LOOKS, law=None, frame=None):
     law, frame = law or standard(DIM), frame or Frame.identity(DIM)
-    return hidden(np.random.default_rng(seed), target, frame, law, looks, RECIPE)
+    return hidden(np.random.default_rng(seed), target, Approximation(frame, law), looks, RECIPE)
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +108,9 @@ def test_a_state_without_a_further_mode_stays_as_it_was(needle, searched):
     assert after.replace(metrics={}) == start
 
 
-def test_a_law_that_is_seen_through_a_map_is_not_looked_at(needle, searched):
-    """Its latents are not the target's coordinates."""
+def test_a_law_is_looked_at_once(needle, searched):
     start = State(target=needle, peaks=searched, latent=standard(DIM))
-    assert not residual.applies(start.replace(network=untouched(DIM)), RECIPE)
+    assert not residual.applies(start.replace(metrics={"looks": 1.0}), RECIPE)
     assert not residual.applies(start.replace(latent=None), RECIPE)
 
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
+from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, NormalMixture
-from pushforward.networks import modulated, untouched
-from pushforward.recipe.reweight import reweigh_components
+from pushforward.networks import modulated
+from pushforward.recipe import reweight
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import usual
 from pushforward.recipe.table import Recipe
 from pushforward.targets import Mixture
-from pushforward.weights import usual_share
 
 RECIPE = Recipe()
 NUM_DRAWS, FEW_DRAWS, PARTS = RECIPE.reweight.num_draws, RECIPE.judge.weighed_draws, RECIPE.reweight.parts
@@ -25,9 +27,8 @@ def reweighed(start, truth=TRUTH, factors=FACTORS, seed=0):
     target = Mixture(truth, MEANS, np.einsum("kij,klj->kil", factors, factors))
     latent = NormalMixture(jnp.asarray(start, float), jnp.asarray(MEANS, float), jnp.asarray(FACTORS, float))
     network = modulated(jax.random.key(1), 2, width=4, depth=1)  # starts as the identity
-    return np.asarray(
-        reweigh_components(np.random.default_rng(seed), target, latent, network, RECIPE).weights
-    )
+    law = Approximation(Frame.identity(2), latent, network)
+    return np.asarray(reweight.reweighed(np.random.default_rng(seed), target, law, RECIPE).latent.weights)
 
 
 @pytest.mark.parametrize("start", [[1 / 3, 1 / 3, 1 / 3], [0.5, 0.2, 0.3]])
@@ -53,19 +54,22 @@ def test_every_coordinate_of_independent_mixtures_is_put_right():
     wells = IndependentMixtures(truth, means, scales)
     target = Target.from_log_density(wells.log_density, dim=6)
     latent = IndependentMixtures(wrong, means, scales)
-    found = reweigh_components(np.random.default_rng(0), target, latent, untouched(6), RECIPE)
+    law = Approximation(Frame.identity(6), latent)
+    found = reweight.reweighed(np.random.default_rng(0), target, law, RECIPE).latent
     assert isinstance(found, IndependentMixtures)
     # Five standard errors of a share of 65,536 draws, most of which the correction takes off again.
     np.testing.assert_allclose(found.weights, truth, atol=5 * np.sqrt(0.15 * 0.85 / NUM_DRAWS))
 
 
 def test_one_wild_draw_does_not_decide_on_the_efficiency_but_many_do():
-    even = jnp.zeros(NUM_DRAWS)
-    wild = even.at[5].set(np.log(NUM_DRAWS))
-    assert float(usual_share(even, PARTS)) == pytest.approx(1.0)
-    assert float(usual_share(wild, PARTS)) == pytest.approx(1.0)
+    even = np.zeros(NUM_DRAWS)
+    wild = even.copy()
+    wild[5] = np.log(NUM_DRAWS)
+    assert usual(even, PARTS) == pytest.approx(1.0)
+    assert usual(wild, PARTS) == pytest.approx(1.0)
     # Of all draws together the share would be six in a hundred thousand.
-    many = even.at[:: NUM_DRAWS // 64].set(np.log(NUM_DRAWS))
-    assert float(usual_share(many, PARTS)) < 0.01
+    many = even.copy()
+    many[:: NUM_DRAWS // 64] = np.log(NUM_DRAWS)
+    assert usual(many, PARTS) < 0.01
     # A look during training weighs too few to be parted.
-    assert float(usual_share(wild[:FEW_DRAWS], 1)) < 0.01
+    assert usual(wild[:FEW_DRAWS], 1) < 0.01

@@ -12,9 +12,10 @@ from quick import quick
 import pushforward as pf
 from pushforward.base import Algorithm
 from pushforward.frame import Frame
+from pushforward.latents import standard
 from pushforward.probing import ROWS
 from pushforward.recipe.methods import for_target
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock
 from pushforward.targets import gmm40

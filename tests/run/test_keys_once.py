@@ -12,9 +12,9 @@ import pytest
 from quick import quick
 
 import pushforward as pf
+from pushforward.latents import standard
 from pushforward.recipe import methods
 from pushforward.recipe.stages import Stage
-from pushforward.recipe.state import standard
 
 pytestmark = pytest.mark.quick_compilation
 

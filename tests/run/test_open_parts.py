@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.latents import Latent
+from pushforward.latents import Latent, standard
 from pushforward.matching.base import Direct, Matching
 from pushforward.objectives.base import Objective, Wants, push
 from pushforward.recipe import methods
 from pushforward.recipe.methods import KL
 from pushforward.recipe.stages import Stage
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.targets import Gaussian
 
 pytestmark = pytest.mark.quick_compilation

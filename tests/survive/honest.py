@@ -16,7 +16,6 @@ from pushforward.container import BadFileError
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.networks import coupled, mlp, modulated
-from pushforward.recipe.neck_map import NeckMap
 from pushforward.recipe.state import State
 from pushforward.run.checkpoint_files import (
     Found,
@@ -56,7 +55,7 @@ def _found():
     network = coupled(jax.random.key(2), 2, width=3, depth=1)
     state = State(
         target=TARGET, frame=Frame.identity(2), latent=latent, network=network, draws=jnp.zeros((5, 2)), log_z=-1.5,
-        rounds=({"log_z": -1.5, "temperatures": 3},), necks=NeckMap(Frame.identity(2), network, (0,)),
+        rounds=({"log_z": -1.5, "temperatures": 3},),
     )  # fmt: skip
     return Found("maps", state, [{"phase": "anneal", "seconds": 2.5}])
 

@@ -3,13 +3,12 @@ from pushforward.objectives.base import Objective as Objective
 from pushforward.objectives.base import View as View
 from pushforward.objectives.base import Wants as Wants
 from pushforward.objectives.base import push as push
+from pushforward.objectives.energy_distance import Forward as Forward
 from pushforward.objectives.exact_kl import ExactKL as ExactKL
-from pushforward.objectives.likelihood import Forward as Forward
-from pushforward.objectives.likelihood import Likelihood as Likelihood
-from pushforward.objectives.likelihood import Reweighted as Reweighted
 from pushforward.objectives.named import NAMED as NAMED
 from pushforward.objectives.paper import KL as KL
 from pushforward.objectives.paper import Fisher as Fisher
 from pushforward.objectives.paper import FisherStein as FisherStein
 from pushforward.objectives.rivals import KSD as KSD
 from pushforward.objectives.rivals import SteinGAN as SteinGAN
+from pushforward.objectives.two_sided import TwoSidedKL as TwoSidedKL

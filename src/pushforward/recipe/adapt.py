@@ -13,13 +13,11 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.latents import NormalMixture
 from pushforward.recipe.anneal import first_start
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import (
     chosen_by,
     effective,
     generator,
-    heights,
-    into,
-    log_det,
     log_sum,
     normal_logs,
     out_of,
@@ -27,9 +25,10 @@ from pushforward.recipe.host import (
     sampled,
     usual,
 )
-from pushforward.recipe.judge import weights_of
+from pushforward.recipe.judge import good_for_maps
 from pushforward.recipe.law import Split, stand_in
 from pushforward.recipe.mixtures import fit_mixture
+from pushforward.recipe.necks import along_necks
 from pushforward.recipe.reweight import reweighed_by
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
@@ -86,14 +85,16 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     """Draw, weigh and fit in turn; yields draws and a law if weights become equal enough."""
     peaks, numbers = state.peaks, recipe.adapt
     assert peaks is not None
-    key_draws, key_law, key_judge = jax.random.split(key, 3)
+    key_draws, key_law = jax.random.split(key)
     rng, pool = generator(key_draws), Pool(numbers, state.dim)
-    frame, law = first_start(peaks, recipe.annealing)
+    start = first_start(peaks, recipe.annealing)
+    frame, law = start.frame, start.latent
+    assert isinstance(law, NormalMixture)
     w, found, i = np.zeros(0), 0.0, 0
     for i in range(numbers.rounds):
         clock.observe(f"adaptive proposals, round {i + 1}")
         u = pool.propose(rng, law)
-        pool.add(u, heights(state.target, out_of(frame, u), recipe.search.tile) + log_det(frame, u))
+        pool.add(u, start.heights(state.target, u, recipe.search.tile))
         w = pool.log_weights
         if not np.isfinite(w.max()):
             return
@@ -104,17 +105,35 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     if found < numbers.enough or pool.fresh < 0.5 * numbers.fresh:
         return
     x, part = _kept(rng, out_of(frame, pool.draws), w, numbers)
-    frame, mixture = stand_in(key_law, x, recipe, peaks.points, state.laplace, part)
-    u = sampled(generator(key_judge), mixture, numbers.judged)
-    own = weights_of(state.target, frame, mixture, u, recipe.search.tile)
-    mixture = reweighed_by(mixture, u, own, recipe.reweight)
+    law, z, own = _judged(key_law, state, x, part, recipe)
+    law = law._replace(latent=reweighed_by(law.latent, z, own, recipe.reweight))
     row = {
         "log_z": float(log_sum(w)) - np.log(len(w)),
         "rounds": i + 1.0,
         "efficiency": usual(own, recipe.reweight.parts),
     }
     # A poor law of good draws: a map may follow them where no mixture does.
-    yield state.with_law(frame, mixture, into(frame, x), row, good=row["efficiency"] > numbers.good)
+    yield state.with_law(law, x, row, good=row["efficiency"] > numbers.good)
+
+
+def _judged(
+    key: Key[Array, ""], state: State, x: np.ndarray, part: Split, recipe: Recipe
+) -> tuple[Approximation, np.ndarray, np.ndarray]:
+    """Return the law that stands best for draws, along necks if need be, with weighed draws of it."""
+    key_law, key_judge = jax.random.split(key)
+    rng, tile, parts = generator(key_judge), recipe.search.tile, recipe.reweight.parts
+    assert state.peaks is not None
+
+    def weighed(law: Approximation) -> tuple[Approximation, np.ndarray, np.ndarray]:
+        z = sampled(rng, law.latent, recipe.adapt.judged)
+        return law, z, law.weights(state.target, z, tile)
+
+    plain = weighed(stand_in(key_law, x, recipe, state.peaks.points, state.laplace, part))
+    if usual(plain[2], parts) > good_for_maps(state.dim, recipe.maps):
+        return plain
+    seen = along_necks(rng, state.target, x, recipe, float(np.mean(plain[2])))
+    both = [plain] if seen is None else [plain, weighed(seen)]
+    return max(both, key=lambda found: usual(found[2], parts))
 
 
 def _next(

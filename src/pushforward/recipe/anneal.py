@@ -1,8 +1,8 @@
 """Stage `anneal`: rounds of tempered particles and refitting, until the start is as good as the end.
 
-Each round runs sequential Monte Carlo from a start law, then fits a frame and a mixture of normals to what
-came out; the mixture, widened, is the next round's start. Rounds end when plain importance sampling from the
-start is efficient, for then the particles have nothing left to correct.
+Each round runs sequential Monte Carlo from a start law, then fits a law to what came out; that law, widened,
+is the next round's start, and in its coordinates the next round's particles move. Rounds end when plain
+importance sampling from the start is efficient, for then the particles have nothing left to correct.
 """
 
 from collections.abc import Iterator
@@ -11,14 +11,15 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from pushforward.frame import Frame, InFrame
+from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.mcmc.annealed import anneal
-from pushforward.recipe.host import generator, into, on_device, out_of
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import effective, generator, on_device
 from pushforward.recipe.judge import good_for_maps, weighed
 from pushforward.recipe.law import stand_in, widened
 from pushforward.recipe.mixtures import reweighed
-from pushforward.recipe.neck_map import seen_by_necks
+from pushforward.recipe.necks import along_necks
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
@@ -34,53 +35,68 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     """Find modes, weights, scales and tails; yields after every round, each better than the one before."""
     target, numbers, peaks = state.target, recipe.annealing, state.peaks
     assert peaks is not None
-    plan = numbers.plan(state.dim)
-    frame, start = first_start(peaks, numbers)
-    before = 0.0
-    while True:
-        i = len(state.rounds)
-        key_anneal, key_fit, key_judge, key_see = jax.random.split(jax.random.fold_in(key, i), 4)
-        clock.observe(f"tempered particles, round {i + 1}")
-        result = anneal(key_anneal, InFrame(target, frame), start, plan)
-        x = out_of(frame, np.asarray(result.draws, np.float64))
-        frame, mixture = stand_in(key_fit, x, recipe, peaks.points, state.laplace)
-        start, u = widened(mixture, numbers), into(frame, x)
-        # Starts are wide in every coordinate, and in many that alone is inefficient: the mixture is weighed.
-        found, _ = weighed(generator(key_judge), target, frame, mixture, recipe)
-        row = {**result.row(), "efficiency": found}
-        if isinstance(mixture, NormalMixture):
-            mixture = reweighed(mixture, u, recipe.law.weight_steps)
-        state = state.with_law(frame, mixture, u, row)
-        state, last = _judged(key_see, state, recipe, x, found, before)
+    plan, tile = numbers.plan(state.dim), recipe.search.tile
+    law = first_start(peaks, numbers)
+    start, last = law.latent, False
+    while not last:
+        key_anneal, key_fit = jax.random.split(jax.random.fold_in(key, len(state.rounds)))
+        clock.observe(f"tempered particles, round {len(state.rounds) + 1}")
+        result = anneal(key_anneal, law.inside(target), start, plan)
+        x = law.draws(np.asarray(result.draws, np.float64), tile)
+        law, w = _fitted(key_fit, state, recipe, x, law)
+        before, found = state.efficiency, effective(w)
+        state = state.with_law(law, x, {**result.row(), "efficiency": found, "necks": len(law.necks)})
+        state, last = _judged(state, recipe, found, before)
+        start = widened(law, recipe)
         yield state
-        if last:
-            return
-        before = found
 
 
-def _judged(
-    key: Key[Array, ""], state: State, recipe: Recipe, x: np.ndarray, found: float, before: float
-) -> tuple[State, bool]:
+def _fitted(
+    key: Key[Array, ""], state: State, recipe: Recipe, x: np.ndarray, before: Approximation
+) -> tuple[Approximation, np.ndarray]:
+    """Return the law that stands best for draws, along necks if need be, and its log importance weights.
+
+    Starts are wide in every coordinate, and in many that alone is inefficient: so the law itself is weighed.
+    """
+    key_law, key_judge = jax.random.split(key)
+    rng = generator(key_judge)
+    law, w, bound = before, np.zeros(0), -np.inf
+    if not before.necks:
+        assert state.peaks is not None
+        law = stand_in(key_law, x, recipe, state.peaks.points, state.laplace)
+        w = weighed(rng, state.target, law, recipe)
+        if isinstance(law.latent, NormalMixture):
+            z = law.latents(x, recipe.search.tile)
+            law = law._replace(latent=reweighed(law.latent, z, recipe.law.weight_steps))
+        if state.dim > recipe.dims.many or effective(w) > good_for_maps(state.dim, recipe.maps):
+            return law, w
+        bound = float(np.mean(w))
+    seen = along_necks(rng, state.target, x, recipe, bound)
+    if seen is None and len(w):
+        return law, w
+    law = seen or law
+    return law, weighed(rng, state.target, law, recipe)
+
+
+def _judged(state: State, recipe: Recipe, found: float, before: float) -> tuple[State, bool]:
     """Return the state with what comes next, and whether that is no further round of this stage."""
     numbers, count = recipe.annealing, len(state.rounds)
+    along = sum(row["necks"] > 0 for row in state.rounds)
     maps = state.dim <= recipe.dims.many
     wanted = numbers.good_start if count > 1 else numbers.good_at_once
     good = found > (good_for_maps(state.dim, recipe.maps) if maps else wanted)
+    if along:
+        # A first round along necks reaches their ends.
+        last = (along > 1 and found > recipe.necks.good) or along > recipe.necks.rounds
+        return state.replace(good=good, next_cost=recipe.maps.cost if last else recipe.necks.cost), last
     least, times = numbers.improves
     slow = maps and count >= numbers.rounds_before_maps and not least < found > times * before
     last = good or count == numbers.most_rounds or slow
-    necks = None
-    if maps and state.dim >= recipe.dims.necks and not good:
-        necks = seen_by_necks(key, state.target, x, recipe, against=state)
-    cost = 1.0
-    if necks is not None:
-        cost = recipe.necks.cost
-    elif last and maps and not good:
-        cost = recipe.maps.cost
-    return state.replace(good=good or not maps, necks=necks, next_cost=cost), last or necks is not None
+    cost = recipe.maps.cost if last and maps and not good else 1.0
+    return state.replace(good=good or not maps, next_cost=cost), last
 
 
-def first_start(peaks: Peaks, numbers: Annealing) -> tuple[Frame, NormalMixture]:
+def first_start(peaks: Peaks, numbers: Annealing) -> Approximation:
     """Return the frame that the peaks span, and in it a wide mixture: the peaks, and all between."""
     points, choleskys = peaks.points, peaks.choleskys
     local = np.sqrt(np.mean(np.sum(choleskys**2, axis=2), axis=0))
@@ -93,4 +109,5 @@ def first_start(peaks: Peaks, numbers: Annealing) -> tuple[Frame, NormalMixture]
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
     width = min(numbers.first_width, 1.0 + 2.0 * dim**-0.5)
     factors = np.concatenate([width * choleskys / scale[:, None], numbers.first_broad * np.eye(dim)[None]])
-    return Frame(*map(on_device, straight)), NormalMixture(*map(on_device, (weights, means, factors)))
+    mixture = NormalMixture(*map(on_device, (weights, means, factors)))
+    return Approximation(Frame(*map(on_device, straight)), mixture)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.frame import InFrame
 from pushforward.latents import NormalMixture
 from pushforward.recipe.host import generator, heights, on_device, scores_at
 from pushforward.recipe.judge import can_fall_back, least_efficiency, lies_low, some
@@ -33,18 +34,16 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Hand back the particles where the map's draws lie much lower than theirs."""
-    parts, draws = state.parts, state.draws
-    assert parts is not None
-    assert draws is not None
+    assert state.draws is not None
     if is_cut(state.outcome, clock):
         return
     key_look, key_walk = jax.random.split(key)
-    if not lies_low(generator(key_look), state, draws, recipe):
+    if not lies_low(generator(key_look), state, recipe):
         return
     clock.observe("particles go on by replica exchange")
     # What only cuts must not change what comes out.
     end = clock.until(recipe.clock.walk_until) if clock.plans else float("inf")
-    latent = around_particles(key_walk, parts.target, draws, recipe, end)
+    latent = around_particles(key_walk, InFrame(state.target, state.coordinates), state.draws, recipe, end)
     assert state.log_z is not None
     yield state.replace(
         latent=latent,

@@ -9,7 +9,6 @@ from pushforward.recipe.records import Record
 class Dimensions(Record):
     """Numbers of coordinates at which the method changes."""
 
-    necks: int = 20  # from here on particles creep along a neck, so that necks are looked for [funnel_100]
     some: int = 32  # beyond, a round through a map is dear
     many: int = 100  # beyond, curvature and maps of particles are too dear
 

@@ -60,6 +60,26 @@ def _through(target: Target, network: Any, z: Float[Array, "n dim"]) -> Float[Ar
     return jax.vmap(one)(z)
 
 
+@eqx.filter_jit
+def _mapped(network: Any, z: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    return jax.vmap(network)(z)
+
+
+@eqx.filter_jit
+def _inverted(network: Any, u: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
+    return jax.vmap(lambda point: network.inverse_and_log_det(point)[0])(u)
+
+
+def mapped(network: Any, z: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
+    """Return what a network makes of latents."""
+    return _in_tiles(lambda rows: _mapped(network, rows), z, tile)
+
+
+def inverted(network: Any, u: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
+    """Return the latents of which an invertible network makes points."""
+    return _in_tiles(lambda rows: _inverted(network, rows), u, tile)
+
+
 def heights(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
     """Return log densities, `tile` points in one go; what is not finite is as low as can be."""
     return _finite(_in_tiles(lambda rows: _heights(target, rows), x, tile))

@@ -5,24 +5,18 @@ One currency: the effective share of importance weights, and log densities besid
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.frame import Frame
-from pushforward.latents import Latent, Mixture
+from pushforward.frame import InFrame
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import (
-    effective,
     heights,
-    log_densities,
-    log_det,
     log_sum,
-    on_device,
-    out_of,
-    pulled,
+    mapped,
     sampled,
     usual,
 )
@@ -39,10 +33,9 @@ class Weighing(NamedTuple):
     log_z: float
 
 
-def weigh(rng: np.random.Generator, target: Target, latent: Latent, network: Any, recipe: Recipe) -> Weighing:
+def weigh(rng: np.random.Generator, target: Target, law: Approximation, recipe: Recipe) -> Weighing:
     """Estimate efficiency, the median over some parts of the draws, and `log Z` by importance sampling."""
-    z = sampled(rng, latent, draws_to_weigh(target.dim, recipe))
-    w = pulled(target, network, z, recipe.judge.weighed_draws) - log_densities(latent, z)
+    w = weighed(rng, target, law, recipe, draws_to_weigh(target.dim, recipe))
     return Weighing(usual(w, recipe.reweight.parts), float(log_sum(w)) - math.log(len(w)))
 
 
@@ -60,18 +53,12 @@ def some(rng: np.random.Generator, draws: Float[Array, "m dim"], count: int) -> 
 # Particles.
 
 
-def weights_of(target: Target, frame: Frame, law: Latent, u: np.ndarray, tile: int) -> np.ndarray:
-    """Return the log importance weights of a law's draws in a frame."""
-    return heights(target, out_of(frame, u), tile) + log_det(frame, u) - log_densities(law, u)
-
-
 def weighed(
-    rng: np.random.Generator, target: Target, frame: Frame, mixture: Mixture, recipe: Recipe
-) -> tuple[float, float]:
-    """Return the efficiency of a mixture's fresh draws in a frame, and `log Z` by them."""
-    u = sampled(rng, mixture, recipe.judge.mixture_draws)
-    w = weights_of(target, frame, mixture, u, recipe.search.tile)
-    return effective(w), float(log_sum(w)) - math.log(len(w))
+    rng: np.random.Generator, target: Target, law: Approximation, recipe: Recipe, count: int | None = None
+) -> Float[np.ndarray, " n"]:
+    """Return the log importance weights of fresh draws of a law."""
+    z = sampled(rng, law.latent, count or recipe.judge.mixture_draws)
+    return law.weights(target, z, recipe.search.tile)
 
 
 def good_for_maps(dim: int, numbers: Maps) -> float:
@@ -82,9 +69,8 @@ def good_for_maps(dim: int, numbers: Maps) -> float:
 
 
 def nothing_to_learn(state: State, recipe: Recipe) -> bool:
-    """Whether the particles' law is the target already, by the weights of its own draws."""
-    judged = recipe.training.judged and state.network is None
-    return judged and state.efficiency > recipe.judge.learnt
+    """Whether the law that particles or proposals came to is the target already, by its own weights."""
+    return recipe.training.judged and state.efficiency > recipe.judge.learnt
 
 
 # Training.
@@ -120,13 +106,14 @@ def is_low(below: float, dim: int, numbers: Judge) -> bool:
     return not below <= numbers.low + numbers.low_each * dim
 
 
-def lies_low(rng: np.random.Generator, state: State, draws: Float[Array, "m dim"], recipe: Recipe) -> bool:
-    """Whether a map's draws lie where the density is much lower than at the particles, by their medians."""
-    parts, numbers, tile = state.parts, recipe.judge, recipe.search.tile
-    assert parts is not None
-    z = sampled(rng, parts.latent, numbers.low_draws)
-    ours = heights(parts.target, np.asarray(jax.vmap(state.network)(on_device(z))), tile)
-    theirs = float(np.median(heights(parts.target, some(rng, draws, numbers.low_draws), tile)))
+def lies_low(rng: np.random.Generator, state: State, recipe: Recipe) -> bool:
+    """Whether a sampler's draws lie much lower than the particles, by the medians of their log densities."""
+    target, numbers, tile = InFrame(state.target, state.coordinates), recipe.judge, recipe.search.tile
+    assert state.draws is not None
+    assert state.latent is not None
+    z = sampled(rng, state.latent, numbers.low_draws)
+    ours = heights(target, mapped(state.map, z, tile), tile)
+    theirs = float(np.median(heights(target, some(rng, state.draws, numbers.low_draws), tile)))
     # Draws that are nowhere are nothing to come back to.
     return math.isfinite(theirs) and is_low(theirs - float(np.median(ours)), state.dim, numbers)
 

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
-from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
+from pushforward.latents import IndependentMixtures, Mixture, NormalMixture, standard
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import generator, into, log_densities, log_det, on_device
 from pushforward.recipe.mixtures import fit_independent, fit_mixture
-from pushforward.recipe.state import standard
 from pushforward.recipe.table import Annealing, Law, Recipe
 
 Split = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -69,21 +69,22 @@ def stand_in(
     peaks: Float[np.ndarray, "k dim"],
     laplace: Frame | None = None,
     part: Split | None = None,
-) -> tuple[Frame, Mixture]:
+) -> Approximation:
     """Return the frame, and in it the mixture, that stand best for draws.
 
     Unseen draws say which. Bends may be wrong: what looks like a coordinate's heavy tail may be modes of
     unequal weight. Where there is one peak, the frame of its curvature, `laplace`, may be better than any
     from draws, few as they are for a covariance.
     """
-    part = part or (lambda rows: split(rows, recipe.annealing.num_snapshots))
+    part = part or populations(recipe.annealing)
     wanted, found = components_for(len(peaks), recipe.annealing), []
     for frame in frames_of(x, recipe):
-        found.append((frame, mixture_of(key, into(frame, x), wanted, into(frame, peaks), recipe, part)))
+        latent = mixture_of(key, into(frame, x), wanted, into(frame, peaks), recipe, part)
+        found.append(Approximation(frame, latent))
     if laplace is not None:
-        found.append((laplace, standard(laplace.dim)))
+        found.append(Approximation(laplace, standard(laplace.dim)))
     held_out = part(x)[1]
-    return max(found, key=lambda both: log_likelihood(both[0], both[1], held_out))
+    return max(found, key=lambda each: log_likelihood(each, held_out))
 
 
 def frames_of(x: Float[Array | np.ndarray, "m dim"], recipe: Recipe) -> list[Frame]:
@@ -100,10 +101,15 @@ def components_for(num_peaks: int, numbers: Annealing) -> int:
     return numbers.components_many if num_peaks > numbers.many_peaks else numbers.components
 
 
-def log_likelihood(frame: Frame, mixture: Mixture, x: Float[np.ndarray, "m dim"]) -> float:
-    """Return the mean log density, outside of the frame, of draws from outside of it."""
-    u = into(frame, x)
-    return float(np.mean(log_densities(mixture, u) - log_det(frame, u)))
+def log_likelihood(law: Approximation, x: Float[np.ndarray, "m dim"]) -> float:
+    """Return the mean log density of draws under a law without a map."""
+    u = into(law.frame, x)
+    return float(np.mean(log_densities(law.latent, u) - log_det(law.frame, u)))
+
+
+def populations(numbers: Annealing) -> Split:
+    """Return what parts annealed draws."""
+    return lambda rows: split(rows, numbers.num_snapshots)
 
 
 def split(u: np.ndarray, populations: int) -> tuple[np.ndarray, np.ndarray]:
@@ -163,20 +169,23 @@ def _fits(
     return fits
 
 
-def widened(mixture: Mixture, numbers: Annealing) -> Mixture:
-    """Widen every component, and give some of the mass to a broad one.
+def widened(law: Approximation, recipe: Recipe) -> Mixture:
+    """Widen every component, and give some of the mass to a broad one; along necks, widen much more.
 
-    Importance weights forgive a start that is too wide, never one that lacks mass.
+    Importance weights forgive a start that is too wide, never one that lacks mass. And what was learnt of
+    the widths along a neck holds beyond where particles have been, so that they get there at once.
     """
-    dim = mixture.dim
-    width = min(numbers.widen, 1.0 + dim**-0.5)
-    if isinstance(mixture, IndependentMixtures):
+    numbers, latent = recipe.annealing, law.latent
+    dim = latent.dim
+    width = np.full((dim, 1), min(numbers.widen, 1.0 + dim**-0.5))
+    width[list(law.necks)] *= recipe.necks.reach
+    if isinstance(latent, IndependentMixtures):
         # Of many coordinates with a broad component each, one would be far out in every draw.
-        scales = width * np.asarray(mixture.scales)
-        return IndependentMixtures(mixture.weights, mixture.means, on_device(scales))
+        return IndependentMixtures(latent.weights, latent.means, on_device(width * np.asarray(latent.scales)))
+    assert isinstance(latent, NormalMixture)
     share = numbers.wide_share
-    weights = np.append((1.0 - share) * np.asarray(mixture.weights), share)
-    means = np.vstack([np.asarray(mixture.means), np.zeros(dim)])
-    factors = np.broadcast_to(np.asarray(mixture.choleskys), (len(means) - 1, dim, dim))
+    weights = np.append((1.0 - share) * np.asarray(latent.weights), share)
+    means = np.vstack([np.asarray(latent.means), np.zeros(dim)])
+    factors = np.broadcast_to(np.asarray(latent.choleskys), (len(means) - 1, dim, dim))
     factors = np.concatenate([width * factors, numbers.wide_scale * np.eye(dim)[None]])
     return NormalMixture(*(on_device(each) for each in (weights, means, factors)))

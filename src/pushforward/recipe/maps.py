@@ -13,17 +13,18 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import Target
-from pushforward.frame import Frame, InFrame
-from pushforward.latents import Latent, Mixture
-from pushforward.mcmc.annealed import anneal, efficiency_of
+from pushforward.frame import Frame
+from pushforward.latents import Latent, Mixture, standard
+from pushforward.mcmc.annealed import anneal
 from pushforward.networks import Coupled, coupled
 from pushforward.networks.invertible import log_density
-from pushforward.recipe.host import into, on_device, out_of
-from pushforward.recipe.judge import good_for_maps
-from pushforward.recipe.law import frame_from_draws, mixture_of, split, widened
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import effective, generator, into, on_device, out_of
+from pushforward.recipe.judge import good_for_maps, weighed
+from pushforward.recipe.law import frame_from_draws, mixture_of, populations, widened
+from pushforward.recipe.necks import filled_up
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.recipe.table import Maps, Recipe
 
 
@@ -44,11 +45,12 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
             state, steps = _likeliest(key_choose, state, recipe), numbers.steps_first
         network = _fitted(key_map, state, recipe, steps)
         clock.observe(f"tempered particles seen through the map, round {i + 1}")
-        through = PulledBack(InFrame(state.target, state.coordinates), network)
-        result = anneal(key_anneal, through, widened(state.mixture, recipe.annealing), plan)
-        found = float(efficiency_of(key_judge, through, state.mixture))
+        law = Approximation(state.coordinates, state.mixture, network)
+        result = anneal(key_anneal, law.inside(state.target), widened(law, recipe), plan)
+        found = effective(weighed(generator(key_judge), state.target, law, recipe))
         state = state.replace(
             network=network,
+            one_normal=False,
             draws=jax.vmap(network)(result.draws),
             log_z=result.log_z,
             rounds=(*state.rounds, {**result.row(), "efficiency": found}),
@@ -62,11 +64,12 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
 
 def _fitted(key: Key[Array, ""], state: State, recipe: Recipe, steps: int) -> Coupled:
     """Return the likeliest map of the state's draws, from its own on or from the identity."""
-    begin = state.network
+    key_begin, key_fit = jax.random.split(key)
     assert state.draws is not None
-    if begin is None:
-        begin = eqx.Partial(coupled, dim=state.dim, **recipe.maps.sizes(recipe.training))
-    return fit_coupled(key, state.draws, state.mixture, steps, recipe.maps, begin)
+    begin = coupled(key_begin, state.dim, **recipe.maps.sizes(recipe.training))
+    if state.network is not None:
+        begin = filled_up(begin, state.network) or begin
+    return fit_coupled(key_fit, state.draws, state.mixture, steps, recipe.maps, begin)
 
 
 def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
@@ -79,9 +82,7 @@ def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
     key_fit, key_map = jax.random.split(key)
     x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
 
-    def part(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return split(rows, recipe.annealing.num_snapshots)
-
+    part = populations(recipe.annealing)
     held_out, size = part(x)[1], state.mixture.weights.shape[-1]
     straight = frame_from_draws(x, bend=False, law=recipe.law, correlated=recipe.annealing.num_snapshots)
     bends = bool(np.any(np.asarray(state.coordinates.bend) > 0))
@@ -101,26 +102,6 @@ def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
             if value > found:
                 best, found = state.replace(frame=frame, latent=latent, draws=on_device(u)), value
     return best
-
-
-class PulledBack(Target):
-    """`log q(g(z)) + log |det dg/dz|`: the target in the coordinates of `g`'s latents."""
-
-    target: Target
-    network: Coupled
-
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-
-    def __init__(self, target: Target, network: Coupled):
-        """See `target` through `network`."""
-        self.target, self.network = target, network
-        self.dim, self.name = target.dim, target.name
-
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return the log density of one latent."""
-        u, log_det = self.network.value_and_log_det(x)
-        return self.target.log_density(u) + log_det
 
 
 @eqx.filter_jit
@@ -143,14 +124,9 @@ def fit_coupled(
     latent: Latent,
     num_steps: int,
     numbers: Maps,
-    begin: Coupled | eqx.Partial,
+    network: Coupled,
 ) -> Coupled:
-    """Return the map whose draws are likeliest to be `draws`: maximum likelihood.
-
-    It is sought from `begin` on, which is a map, or makes one of a key.
-    """
-    key_network, key_steps = jax.random.split(key)
-    network = begin(key_network) if isinstance(begin, eqx.Partial) else begin
+    """Return the map whose draws are likeliest to be `draws`, sought from a `network` on."""
     optimiser = optax.chain(
         optax.clip_by_global_norm(numbers.clip),
         optax.adam(optax.cosine_decay_schedule(numbers.learning_rate, num_steps)),
@@ -167,5 +143,5 @@ def fit_coupled(
         return (eqx.apply_updates(network, updates), state), None
 
     carry = network, optimiser.init(eqx.filter(network, eqx.is_inexact_array))
-    (network, _), _ = jax.lax.scan(step, carry, jax.random.split(key_steps, num_steps))
+    (network, _), _ = jax.lax.scan(step, carry, jax.random.split(key, num_steps))
     return network

@@ -15,7 +15,6 @@ from pushforward.recipe import (
     anneal,
     fallback,
     maps,
-    necks,
     path_laplace,
     residual,
     reweight,
@@ -37,14 +36,13 @@ SEARCH = Stage("search", _annealed, search.run)
 PATH = Stage("path", path_laplace.applies, path_laplace.run)
 ADAPT = Stage("adapt", adapt.applies, adapt.run)
 ANNEAL = Stage("anneal", anneal.applies, anneal.run)
-NECKS = Stage("necks", necks.applies, necks.run)
 MAPS = Stage("maps", maps.applies, maps.run)
 RESIDUAL = Stage("residual", residual.applies, residual.run)
 TRAIN = Stage("train", train.applies, train.run, together=True)
 REWEIGHT = Stage("reweight", reweight.applies, reweight.run, together=True)
 FALLBACK = Stage("fallback", fallback.applies, fallback.run, together=True)
 
-ANNEALED = (SEARCH, PATH, ADAPT, ANNEAL, RESIDUAL, NECKS, MAPS)
+ANNEALED = (SEARCH, PATH, ADAPT, ANNEAL, RESIDUAL, MAPS)
 """Stages that find draws, a frame and a mixture; they are a sampler without a network."""
 
 TRAINED = (*ANNEALED, TRAIN, REWEIGHT)

@@ -16,6 +16,8 @@ from pushforward.base import Target
 from pushforward.latents import Latent, Normal, NormalMixture, Uniform
 from pushforward.networks import MLP, Coupled, coupled, mlp, modulated
 from pushforward.objectives.base import Objective
+from pushforward.objectives.exact_kl import ExactKL
+from pushforward.recipe.necks import filled_up
 from pushforward.recipe.settings import Settings
 from pushforward.training.alternating import Parts
 
@@ -112,11 +114,9 @@ def _begin(fresh: Any, found: Coupled | None) -> Any:
     """Return the map that particles were seen through, if it is of the kind and size that is asked for."""
     if found is None or not isinstance(fresh, Coupled):
         return fresh
-    made = [
-        (jax.tree.structure(each), [leaf.shape for leaf in jax.tree.leaves(each)]) for each in (fresh, found)
-    ]
-    if made[0] == made[1]:
-        return found
+    wide = filled_up(fresh, found)
+    if wide is not None:
+        return wide
     warnings.warn(
         "training begins at the identity and not at the map of the particles, which follows necks and has "
         "two hidden layers of at least 64 units with 'silu'. Leave `depth`, `width` and `activation` as they "
@@ -165,16 +165,11 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
     if weight == 0.0:
         return main
     assert draws is not None
-    if settings.network != "coupled":
-        return objectives.Combined(
-            (main, objectives.Forward(draws)), (1.0, _fading(weight, settings.forward_until))
-        )
-    # First the draws of the particles alone. They stay to the end, but less: KL alone leaves mass out where
-    # the map cannot follow the target.
-    rising = _rising(*settings.rise)
-    weights = (rising, rising, _yielding(weight, settings.forward_left, *settings.rise))
-    parts = (main, objectives.Reweighted(), objectives.Likelihood(draws))
-    return objectives.Combined(parts, weights)
+    if settings.network == "coupled" and isinstance(main, ExactKL):
+        return objectives.TwoSidedKL(draws, weight, settings.forward_left, settings.rise)
+    return objectives.Combined(
+        (main, objectives.Forward(draws)), (1.0, _fading(weight, settings.forward_until))
+    )
 
 
 # Functions are equal only to themselves: made once for each choice, so that a second fit with
@@ -185,16 +180,6 @@ Schedule = Callable[[Float[Array, ""]], Float[Array, ""]]
 @cache
 def _fading(weight: float, until: float) -> Schedule:
     return lambda progress: weight * jnp.maximum(0.0, 1.0 - progress / until)
-
-
-@cache
-def _rising(first: float, last: float) -> Schedule:
-    return lambda progress: jnp.clip((progress - first) / (last - first), 0.0, 1.0)
-
-
-@cache
-def _yielding(weight: float, left: float, first: float, last: float) -> Schedule:
-    return lambda progress: weight * (1.0 - (1.0 - left) * _rising(first, last)(progress))
 
 
 @cache

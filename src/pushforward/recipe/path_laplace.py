@@ -17,17 +17,12 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.recipe.host import (
-    chosen_by,
-    effective,
-    generator,
-    heights,
-    log_sum,
-)
-from pushforward.recipe.judge import weights_of
+from pushforward.latents import standard
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import chosen_by, effective, generator, heights, log_sum, out_of
 from pushforward.recipe.peaks import Peaks, curvature_scales
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State, standard
+from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 
 
@@ -55,10 +50,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
 
 def weigh_laplace(rng: np.random.Generator, state: State, frame: Frame, num_draws: int, tile: int) -> State:
     """Return draws of the normal law of a frame, chosen by their weights, and its efficiency."""
-    law, u = standard(state.dim), rng.standard_normal((num_draws, state.dim))
-    w = weights_of(state.target, frame, law, u, tile)
+    law, u = Approximation(frame, standard(state.dim)), rng.standard_normal((num_draws, state.dim))
+    w = law.weights(state.target, u, tile)
     found = {"log_z": float(log_sum(w)) - np.log(len(u)), "efficiency": effective(w)}
-    return state.with_law(frame, law, u[chosen_by(rng, w)], found, good=True)
+    return state.with_law(law, out_of(frame, u[chosen_by(rng, w)]), found, good=True)
 
 
 def with_places(rng: np.random.Generator, state: State, recipe: Recipe) -> Peaks:

@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.frame import Frame, InFrame
 from pushforward.latents import Latent
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
-from pushforward.recipe.host import densities, generator, heights, into, out_of, sampled, scores_at, squares
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import densities, generator, sampled, scores_at, squares
 from pushforward.recipe.peaks import Peaks, between, climb_from, joined
 from pushforward.recipe.search import tops_of
 from pushforward.recipe.stages import Clock
@@ -36,8 +36,8 @@ class Hidden(NamedTuple):
 
 def applies(state: State, recipe: Recipe) -> bool:
     """Where a law without a map stands for the target, not looked at yet, and curvature is affordable."""
-    fresh = state.network is None and "looks" not in state.metrics
-    return state.peaks is not None and state.has_sampler and fresh and state.dim <= recipe.dims.many
+    fresh = state.has_sampler and "looks" not in state.metrics
+    return state.peaks is not None and fresh and state.dim <= recipe.dims.many
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
@@ -45,15 +45,15 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     for i in range(recipe.residual.rounds):
         clock.observe(f"looking for hidden modes, round {i + 1}")
         key_look, key_again = jax.random.split(jax.random.fold_in(key, i))
-        looks, law = num_looks(state.target, recipe.search), state.latent
-        assert law is not None
+        looks = num_looks(state.target, recipe.search)
         assert state.peaks is not None
-        found = hidden(generator(key_look), state.target, state.coordinates, law, looks, recipe)
+        found = hidden(generator(key_look), state.target, state.law, looks, recipe)
         if found is None or not (new := unknown(found.peaks, state.peaks)).any():
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
         peaks = joined(state.peaks, found.peaks.rows(np.flatnonzero(new)), recipe.search)
-        again = _again(key_again, state.replace(peaks=peaks, laplace=None), recipe, clock)
+        more = state.replace(peaks=peaks, laplace=None, one_normal=False)
+        again = _again(key_again, more, recipe, clock)
         if again is None:
             return
         state = again
@@ -83,15 +83,15 @@ def num_looks(target: Target, numbers: Search) -> int:
 
 
 def hidden(
-    rng: np.random.Generator, target: Target, frame: Frame, law: Latent, looks: int, recipe: Recipe
-) -> "Hidden | None":
-    """Return peaks that hold mass and that a law in a frame does not explain."""
-    numbers, tile, inside = recipe.residual, recipe.search.tile, InFrame(target, frame)
+    rng: np.random.Generator, target: Target, law: Approximation, looks: int, recipe: Recipe
+) -> Hidden | None:
+    """Return peaks that hold mass and that a law does not explain."""
+    numbers, tile = recipe.residual, recipe.search.tile
     kept, log_z = np.zeros((0, target.dim + 3)), 0.0
     for first in range(0, looks, recipe.search.block):
-        u = _spread(rng, law, min(recipe.search.block, looks - first), numbers)
-        height, own = heights(inside, u, tile), np.arange(len(u)) < len(u) // 2
-        w = height - densities(law, u, tile)
+        u = _spread(rng, law.latent, min(recipe.search.block, looks - first), numbers)
+        height, own = law.heights(target, u, tile), np.arange(len(u)) < len(u) // 2
+        w = height - densities(law.latent, u, tile)
         if first == 0:
             log_z = float(np.median(w[own]))
         # Far out the law's tail may be too thin everywhere: so weights among its own draws, and heights, too.
@@ -102,14 +102,14 @@ def hidden(
         kept = kept[np.unique(np.concatenate(chosen))]
     if len(kept) == 0:
         return None
-    step = numbers.first_step * np.std(out_of(frame, sampled(rng, law, tile)), axis=0)
-    starts = out_of(frame, kept[:, 3:])
+    step = numbers.first_step * np.std(law.draws(sampled(rng, law.latent, tile), tile), axis=0)
+    starts = law.draws(kept[:, 3:], tile)
     walks = climb_from(target, starts, step, recipe.search.round_steps, recipe.search)
     tops = tops_of(target, walks, recipe.search, recipe.dims)
     if tops is None:
         return None
-    u = into(frame, tops.points)
-    above = heights(inside, u, tile) - densities(law, u, tile) - log_z
+    u = law.latents(tops.points, tile)
+    above = law.heights(target, u, tile) - densities(law.latent, u, tile) - log_z
     mass = tops.log_masses + 0.5 * target.dim * math.log(2.0 * math.pi) - log_z
     # A place on a ridge is no peak: from there a step of Newton's would lead on.
     slopes = np.einsum("kji,kj->ki", tops.choleskys, scores_at(target, tops.points, tile))

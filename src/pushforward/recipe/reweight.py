@@ -6,7 +6,6 @@ marginals are those of the target, pulled back through the map, is nearest to it
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -16,16 +15,8 @@ from scipy.special import ndtr
 from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture
 from pushforward.objectives.exact_kl import ExactKL
-from pushforward.recipe.host import (
-    component_logs,
-    effective,
-    generator,
-    log_densities,
-    on_device,
-    pulled,
-    sampled,
-    usual,
-)
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import component_logs, effective, generator, on_device, sampled, usual
 from pushforward.recipe.judge import against, draws_to_weigh, weigh
 from pushforward.recipe.mixtures import shares_of
 from pushforward.recipe.stages import Clock
@@ -46,30 +37,26 @@ def applies(state: State, recipe: Recipe) -> bool:
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Put the latents right and say how near the sampler came.
 
-    Where the network that training began with is more efficient, the sampler goes back to it: where
-    particles left next to nothing to learn, training may cost more than it brings, and far out in a heavy
-    tail it may run away from a start that was good.
+    Where what there was before the training is more efficient, the sampler goes back to it: where particles
+    left next to nothing to learn, training may cost more than it brings, and far out in a heavy tail it may
+    run away from a start that was good.
     """
-    parts = state.parts
+    parts, before, target = state.parts, state.before, state.target
     assert parts is not None
-    rng, tile = generator(key), recipe.judge.weighed_draws
-    target, latent, network = parts.target, parts.latent, state.network
-    # Both at the same latents, so that they differ by the network alone.
-    z = sampled(rng, latent, draws_to_weigh(state.dim, recipe))
-    own = log_densities(latent, z)
-    before, after = (
-        usual(pulled(target, each, z, tile) - own, recipe.reweight.parts) for each in (parts.network, network)
-    )
-    notes = {"untrained_efficiency": before, "trained_efficiency": after}
+    assert before is not None
+    rng = generator(key)
+    state = state.replace(latent=reweighed(rng, target, state.law, recipe).latent)
+    if not before.has_sampler:
+        before = state.replace(latent=parts.latent, network=parts.network)
     # Where training ran away, its efficiency may not be a number.
-    if not after >= before:
-        network = parts.network
-    if isinstance(latent, Mixture):
-        change = reweigh_marginals if is_standard(latent) else reweigh_components
-        latent = change(rng, target, latent, network, recipe)
-    weighing = weigh(rng, target, latent, network, recipe)
+    was, has = (weigh(rng, target, each.law, recipe).efficiency for each in (before, state))
+    reverted = not has >= was - recipe.reweight.slack
+    notes = {"untrained_efficiency": was, "trained_efficiency": has}
+    if reverted:
+        latent = reweighed(rng, target, before.law, recipe).latent
+        state = state.replace(frame=before.frame, latent=latent, network=before.network, draws=before.draws)
+    weighing = weigh(rng, target, state.law, recipe)
     metrics = weighing._asdict()
-    reverted = network is not state.network
     outcome, why = state.outcome, against(state.dim, weighing, state.log_z, recipe.judge)
     if reverted and outcome is Outcome.DIVERGED:
         outcome = Outcome.UNTRAINED
@@ -81,8 +68,6 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
             # Training was given up, as its notes say, but what there is weighs well.
             outcome = Outcome.FINISHED
     yield state.replace(
-        latent=latent,
-        network=network,
         metrics=metrics,
         outcome=outcome,
         why=why,
@@ -101,24 +86,37 @@ def capped(log_w: np.ndarray, nats: float) -> np.ndarray:
     return np.minimum(log_w, np.median(log_w) + nats)
 
 
-def reweigh_components(
-    rng: np.random.Generator, target: Target, latent: Mixture, network: Any, recipe: Recipe
-) -> Mixture:
-    """Return the latent with its component weights re-estimated, or as it was if they cannot be trusted."""
+def reweighed(rng: np.random.Generator, target: Target, law: Approximation, recipe: Recipe) -> Approximation:
+    """Return the law with its latents put right by its own weighted draws, or as it was.
+
+    A standard normal gets independent coordinates, each with the marginal that it should have; a mixture gets
+    other weights. Where a few draws carry all the weight, or the law would be clearly less efficient for it,
+    nothing changes: ends are too small a share of all draws for efficiencies to be the better for them.
+    """
     numbers = recipe.reweight
-    count = min(draws_to_weigh(target.dim, recipe), numbers.entries // latent.weights.size)
-    z = sampled(rng, latent, count)
-    w = pulled(target, network, z, recipe.judge.weighed_draws) - log_densities(latent, z)
-    return reweighed_by(latent, z, w, numbers)
+    if not isinstance(law.latent, Mixture):
+        return law
+    count = min(draws_to_weigh(target.dim, recipe), numbers.entries // law.latent.weights.size)
+    z = sampled(rng, law.latent, count)
+    w = law.weights(target, z, recipe.search.tile)
+    before = usual(w, numbers.parts)
+    if not before > numbers.trust_from:
+        return law
+    if not is_standard(law.latent):
+        return law._replace(latent=reweighed_by(law.latent, z, w, numbers))
+    found = law._replace(latent=marginals_of(z, capped(w, numbers.cap), numbers))
+    after = weigh(rng, target, found, recipe).efficiency
+    return found if after > before - numbers.slack else law
 
 
-def reweighed_by(latent: Mixture, z: np.ndarray, w: np.ndarray, numbers: Reweight) -> Mixture:
+def reweighed_by(latent: Latent, z: np.ndarray, w: np.ndarray, numbers: Reweight) -> Latent:
     """Take steps of expectation-maximisation on the weights of components, by weighted draws of the mixture.
 
     `w_c <- sum_i iw_i r_c(z_i)`, less what the draws of the latent themselves are off by,
     `mean_i r_c(z_i) - w_c` at the start: where the sampler is nearly right, that is nearly all of the noise.
     Of coordinates that are mixtures on their own, each has its weights.
     """
+    assert isinstance(latent, Mixture)
     if not effective(w) > numbers.trust_from:
         return latent
     begin = np.asarray(latent.weights, np.float64)
@@ -137,25 +135,6 @@ def is_standard(latent: Latent) -> bool:
         return False
     factor = np.asarray(latent.choleskys)[0]
     return not np.any(np.asarray(latent.means)) and bool(np.all(factor == np.eye(latent.dim)))
-
-
-def reweigh_marginals(
-    rng: np.random.Generator, target: Target, latent: Mixture, network: Any, recipe: Recipe
-) -> Mixture:
-    """Return independent coordinates in place of standard normal ones, each with the marginal it should have.
-
-    As it was where the weights cannot be trusted, or where it would be clearly less efficient for it: ends
-    are too small a share of all draws for efficiencies to be the better for them.
-    """
-    numbers = recipe.reweight
-    z = sampled(rng, latent, draws_to_weigh(target.dim, recipe))
-    w = pulled(target, network, z, recipe.judge.weighed_draws) - log_densities(latent, z)
-    before = usual(w, numbers.parts)
-    if not before > numbers.trust_from:
-        return latent
-    found = marginals_of(z, capped(w, numbers.cap), numbers)
-    after = weigh(rng, target, found, network, recipe).efficiency
-    return found if after > before - numbers.slack else latent
 
 
 def marginals_of(

@@ -40,7 +40,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     """Find the peaks of the target, and places on the way to them."""
     clock.observe("looking for modes")
     peaks, trail = search_all(generator(key), state.target, recipe.search, recipe.dims)
-    yield state.replace(peaks=peaks, trail=trail)
+    yield state.replace(peaks=peaks, trail=trail, one_normal=len(peaks.points) == 1)
 
 
 def find_peaks(

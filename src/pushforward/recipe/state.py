@@ -9,9 +9,10 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.latents import Latent, Mixture, NormalMixture
+from pushforward.latents import Latent, Mixture
 from pushforward.networks import Coupled, untouched
-from pushforward.recipe.host import on_device
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import into, on_device
 from pushforward.recipe.peaks import Peaks
 from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts
@@ -37,10 +38,10 @@ class State:
     peaks: Peaks | None = None
     trail: Float[np.ndarray, "m dim"] | None = None
     """Places at which walks uphill were seen."""
+    one_normal: bool = False
+    """Whether training may begin at one normal law: there is one mode, and no map of it has been fitted."""
     laplace: Frame | None = None
     """The frame of the one peak's normal law, where there is one peak."""
-    necks: Any = None
-    """The map along necks, where draws have them and it is good."""
     rounds: tuple[dict[str, float], ...] = ()
     """What each round of particles came to."""
     good: bool = False
@@ -74,11 +75,12 @@ class State:
         good = found.good or not found.cut
         return found.replace(target=target, good=good, cut=False, outcome=Outcome.FINISHED, why="")
 
-    def with_law(self, frame: Frame, latent: Mixture, draws: np.ndarray, row: dict[str, float], **more: Any):
-        """Return the state with what a round has found: a law, draws in its frame, and a row of figures."""
+    def with_law(self, law: Approximation, x: np.ndarray, row: dict[str, float], **more: Any) -> "State":
+        """Return the state with what a round has found: a law, draws of the target, and a row of figures."""
         return self.replace(
-            frame=frame, latent=latent, draws=on_device(draws), log_z=row["log_z"],
-            rounds=(*self.rounds, row), metrics={n: row[n] for n in ("efficiency", "log_z")}, **more,
+            frame=law.frame, latent=law.latent, network=law.network, draws=on_device(into(law.frame, x)),
+            log_z=row["log_z"], rounds=(*self.rounds, row),
+            metrics={name: row[name] for name in ("efficiency", "log_z")}, **more,
         )  # fmt: skip
 
     @property
@@ -103,6 +105,12 @@ class State:
         return Sampler(self.latent, self.map, self.coordinates, about, parameters)
 
     @property
+    def law(self) -> Approximation:
+        """The sampler, as stages before the training see it."""
+        assert self.latent is not None
+        return Approximation(self.coordinates, self.latent, self.network)
+
+    @property
     def mixture(self) -> Mixture:
         """The mixture that stands for the draws."""
         assert isinstance(self.latent, Mixture)
@@ -122,8 +130,3 @@ class State:
     def start(self) -> Coupled | None:
         """The map at which a training may begin."""
         return self.network if isinstance(self.network, Coupled) else None
-
-
-def standard(dim: int) -> NormalMixture:
-    """Return the standard normal as a mixture of one."""
-    return NormalMixture(*map(on_device, (np.ones(1), np.zeros((1, dim)), np.eye(dim)[None])))

@@ -18,7 +18,7 @@ from pushforward.recipe.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Annealing(Record):
-    """Stage `anneal`, and the particles of `necks` and `maps`: tempered sequential Monte Carlo in rounds."""
+    """Stage `anneal`, and the particles of `maps`: tempered sequential Monte Carlo in rounds."""
 
     num_particles: int | None = None  # open: by dimension and cost of the target
     particles: tuple[tuple[int, int], ...] = ((3, 32768), (16, 16384), (100, 8192), (10**9, 4096))
@@ -90,7 +90,7 @@ class Law(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Necks(Record):
-    """Stage `necks`: particles along coordinates by which the widths of others go [funnel_100]."""
+    """Laws along coordinates by which the widths of others go [funnel_100]."""
 
     most: int = 4  # necks
     least_slope: float = 0.1  # of a log width in a deviation of the neck that it follows
@@ -109,8 +109,7 @@ class Necks(Record):
     rounds: int = 4
     reach: float = 3.0  # times wider along necks that a round begins than the draws before
     good: float = 0.9  # efficiency that ends the rounds: what is less may lack the end of a neck
-    cost: float = 1.5  # of the first round, next to the round before it
-    cost_again: float = 1.1  # of each next one
+    cost: float = 1.5  # of a round, next to the round before it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.frame import InFrame
-from pushforward.recipe.judge import nothing_to_learn
+from pushforward.latents import standard
+from pushforward.recipe.approximation import Approximation
+from pushforward.recipe.host import effective, generator, into, on_device, out_of
+from pushforward.recipe.judge import nothing_to_learn, weighed
+from pushforward.recipe.law import frames_of
+from pushforward.recipe.necks import neck_maps
 from pushforward.recipe.parts import build_parts
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.stages import Clock
@@ -25,8 +31,11 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Train the network, from the annealed particles' map or from nothing."""
-    key_parts, key_train, key_trial = jax.random.split(key, 3)
+    key_parts, key_train, key_trial, key_begin = jax.random.split(key, 4)
     began, notes = time.monotonic(), {}
+    before = state
+    if recipe.training.judged and state.one_normal:
+        state = simplest(generator(key_begin), state, recipe)
     parts = parts_of(key_parts, state, recipe.training)
     if clock.plans:
         algorithm = alternating(parts)
@@ -39,7 +48,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         # An earlier run took some of the steps.
         notes["seconds"] = result.at.seconds
     yield state.replace(
-        before=state,
+        before=before,
         parts=parts,
         result=result,
         latent=parts.latent,
@@ -48,6 +57,24 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         why=result.why,
         notes=notes | in_short(result),
     )
+
+
+def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
+    """Return the state at one normal law, in a frame or along necks, where that explains some of the target.
+
+    A map learns more from there than from between the components of a mixture, each of which bends another
+    way; and `reweight` puts the marginals of one normal right.
+    """
+    assert state.draws is not None
+    x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
+    normal = standard(state.dim)
+    laws = [*(Approximation(frame, normal) for frame in frames_of(x, recipe)), *neck_maps(x, recipe)]
+    found = [effective(weighed(rng, state.target, law, recipe)) for law in laws]
+    best = laws[int(np.argmax(found))]
+    if not max(found) > recipe.judge.simple:
+        return state
+    draws = on_device(into(best.frame, x))
+    return state.replace(frame=best.frame, latent=normal, network=best.network, draws=draws)
 
 
 def parts_of(key: Key[Array, ""], state: State, settings: Settings) -> Parts:

@@ -23,7 +23,6 @@ from pushforward.container import FORMAT, VERSION, BadFileError, digest, read, w
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled
-from pushforward.recipe.neck_map import NeckMap
 from pushforward.recipe.records import plain
 from pushforward.recipe.state import State
 from pushforward.run.identity import Identity, differences
@@ -34,8 +33,8 @@ class OtherRunError(ValueError):
     """A checkpoint of another fit."""
 
 
-_KNOWN = {c.__name__: c for c in (Frame, NormalMixture, IndependentMixtures, Coupled, MLP, NeckMap)}
-_KINDS = {"frame": Frame, "latent": Mixture, "network": Coupled, "draws": jax.Array, "necks": NeckMap}
+_KNOWN = {c.__name__: c for c in (Frame, NormalMixture, IndependentMixtures, Coupled, MLP)}
+_KINDS = {"frame": Frame, "latent": Mixture, "network": Coupled, "draws": jax.Array}
 """The parts of a state that are written, and what each is."""
 
 
@@ -51,7 +50,8 @@ def write_found(path: Path, identity: Identity, found: Found) -> None:
     """Write what the stages up to one have found."""
     state = found.state.replace(frame=found.state.coordinates)
     # As text of its own, since figures may be infinite, for which the file has no word.
-    told = {"phases": found.phases, "rounds": state.rounds, "log_z": state.log_z, "good": state.good}
+    told = {"phases": found.phases, "rounds": state.rounds, "log_z": state.log_z, "good": state.good,
+            "one_normal": state.one_normal}  # fmt: skip
     about = {"kind": "found", "identity": identity, "stage": found.stage, "told": json.dumps(plain(told))}
     parts = {name: getattr(state, name) for name in _KINDS if getattr(state, name) is not None}
     files.dump(path, parts, plain(about))
@@ -70,7 +70,8 @@ def read_found(path: Path, identity: Identity, target: Target) -> Found:
         told = json.loads(about["told"])
         log_z = None if told["log_z"] is None else float(told["log_z"])
         rounds = tuple(_row(row) for row in told["rounds"])
-        state = State(target=target, log_z=log_z, rounds=rounds, good=told["good"] is True, **parts)
+        flags = {name: told[name] is True for name in ("good", "one_normal")}
+        state = State(target=target, log_z=log_z, rounds=rounds, **flags, **parts)
         return Found(str(about["stage"]), state, [dict(each) for each in told["phases"]])
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import generator, into, squares
 from pushforward.recipe.law import frame_from_draws
 from pushforward.recipe.mixtures import fit_mixture
@@ -27,7 +28,7 @@ def hidden_lines(key: Key[Array, ""], target: Target, draws: Float[np.ndarray, "
     frame = frame_from_draws(x, correlated=1)
     size = max(1, min(LIMITS.law_parts, len(x) // (recipe.law.rows_each * dim)))
     law = fit_mixture(rng, into(frame, x), size)
-    found = hidden(rng, target, frame, law, looks, recipe)
+    found = hidden(rng, target, Approximation(frame, law), looks, recipe)
     missed, words = 0.0, "No draw of a law fitted to the draws leads to a peak that they leave out."
     if found is not None:
         away = squares(x, found.peaks.points, found.peaks.choleskys)

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from pushforward import methods
-from pushforward.recipe.state import State, standard
+from pushforward.latents import standard
+from pushforward.recipe.state import State
 from pushforward.recipe.train import parts_of
 from pushforward.targets import get
 from reproduce.records import Record
