@@ -9,5 +9,4 @@ from pushforward.networks.invertible import Invertible as Invertible
 from pushforward.networks.mlp import ACTIVATIONS as ACTIVATIONS
 from pushforward.networks.mlp import MLP as MLP
 from pushforward.networks.mlp import PIECEWISE_LINEAR as PIECEWISE_LINEAR
-from pushforward.networks.mlp import NoiseConditional as NoiseConditional
 from pushforward.networks.mlp import mlp as mlp

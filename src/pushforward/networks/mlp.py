@@ -1,4 +1,4 @@
-"""Fully connected networks: of one point, and of one point with a noise level.
+"""Fully connected networks.
 
 Activations go by name: a name can be stored in a file and suggested in an error; a function cannot.
 """
@@ -115,18 +115,3 @@ def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], *, zero_last: bool) -> t
     if zero_last:
         weights[-1] = jnp.zeros_like(weights[-1])
     return tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:])
-
-
-class NoiseConditional(eqx.Module):
-    """A score net for many noise levels: `s(x, sigma) = mlp(x / sqrt(1 + sigma^2), log sigma) / sigma`.
-
-    The input is brought to unit scale and the output carries the `1/sigma` of every smoothed score,
-    so that the net itself answers at one scale throughout.
-    """
-
-    net: MLP
-
-    def __call__(self, x: Float[Array, " dim"], sigma: Float[Array, ""]) -> Float[Array, " dim"]:
-        """Return the score of the draws smoothed by `N(0, sigma^2 I)`, at one point."""
-        scaled = x / jnp.sqrt(1.0 + sigma**2)
-        return self.net(jnp.append(scaled, jnp.log(sigma))) / sigma

@@ -84,10 +84,8 @@ class Reweighted(Objective):
 
 def _log_densities(network: Network, view: View, x: Float[Array, "n dim"]) -> Float[Array, " n"]:
     """Return the log density of each point under the sampler."""
-    latent = view.latent
-    assert latent is not None
     assert isinstance(network, Invertible)
-    return jax.vmap(lambda point: log_density(network, latent, point))(x)
+    return jax.vmap(lambda point: log_density(network, view.latent, point))(x)
 
 
 def _mean_distance(x: Float[Array, "n dim"], y: Float[Array, "m dim"]) -> Scalar:

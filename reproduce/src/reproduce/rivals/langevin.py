@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick, rms, start
+from reproduce.rivals.chains import pick, rms, start
 
 Positions = Float[Array, "n dim"]
 

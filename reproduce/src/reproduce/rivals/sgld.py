@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick
+from reproduce.rivals.chains import pick
 
 
 class Walk(NamedTuple):
