@@ -1,5 +1,6 @@
 """What a user keeps: a latent law, a network and a frame; one pass from latent to draw."""
 
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -14,10 +15,10 @@ from jaxtyping import Array, Float, Key
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, Coupled, Invertible, Modulated
+from pushforward.networks import MLP, Coupled, Identity, Invertible, Modulated
 from pushforward.networks.invertible import log_density
 from pushforward.parameters.record import Parameters
-from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
+from pushforward.streaming import MAX_ROWS, Often, drawn, gather, is_traced, stream_iid, stream_sobol
 from pushforward.tables import brief, html_table
 
 if TYPE_CHECKING:
@@ -38,7 +39,17 @@ class _Classes(dict):
 
 _PARTS = ("latent", "network", "frame")
 _LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
-_CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, *_LAWS, Frame)})
+_CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, Identity, *_LAWS, Frame)})
+
+
+class _Plain:
+    """A method that Python binds: Equinox makes a module of each, which takes as long as a thousand draws."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Callable:
+        return self.function if instance is None else functools.partial(self.function, instance)
 
 
 class Sampler(eqx.Module):
@@ -124,8 +135,9 @@ class Sampler(eqx.Module):
         """Draw `num_samples` points in one pass.
 
         Draw `i` depends on the key and `i` alone: asking for ten or for ten million gives the same first
-        ten. At most two programs are compiled, whatever `num_samples` is. Under `jit`, `vmap` over keys and
-        `grad` the same draws become part of the program that is made.
+        ten. At most two programs are compiled, whatever `num_samples` is; a number that is asked for again
+        and again gets a program of its own, which is faster. Under `jit`, `vmap` over keys and `grad` the
+        same draws become part of the program that is made.
 
         **Arguments:**
 
@@ -135,15 +147,25 @@ class Sampler(eqx.Module):
         - `start`: the number of the first draw: many machines can make one set of draws, each its own rows.
         """
         num_samples, start, stream = _checked(key, num_samples, latents, start)
+        if stream is stream_iid and start == 0:
+            often = vars(self).setdefault("_often", Often())
+            if draw := often.program(num_samples, lambda: self._parts):
+                return draw(key)
         if is_traced(self._parts, key):
             if stream is stream_sobol:
                 raise ValueError(
                     '`latents="sobol"` takes its points from SciPy, which `jit`, `vmap` and `grad` cannot '
                     'follow: draw outside of them, or use `latents="iid"`.'
                 )
-            return draw_traced(self._parts, key, num_samples, start)
+            return drawn(self._parts, key, num_samples, start)
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
         return jax.device_put(gather(stream(self._parts, key, num_samples, start), num_samples))
+
+    if not TYPE_CHECKING:
+        sample = _Plain(sample)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_often"}
 
     def draws(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> "Draws":
         """Draw as `sample` does, and name the draws: `draws["theta"]`, inside their constraints.

@@ -13,7 +13,7 @@ import pushforward as pf
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture
-from pushforward.networks import untouched
+from pushforward.networks import Identity
 from pushforward.recipe.fallback import around_particles
 from pushforward.recipe.judge import lies_low
 from pushforward.recipe.parts import build_parts
@@ -79,7 +79,7 @@ SETTINGS = pf.preset("kl", frame="identity", extra_latents=0, width=4, score_wid
 def test_a_map_off_the_shell_lies_low_and_one_on_it_does_not(particles):
     def low(latent, draws):
         parts = dataclasses.replace(build_parts(KEY, Shell(), SETTINGS), latent=latent)
-        state = State(target=Shell(), parts=parts, network=untouched(DIM))
+        state = State(target=Shell(), parts=parts, network=Identity(DIM))
         return lies_low(np.random.default_rng(0), state, draws, RECIPE)
 
     assert low(Normal(DIM), shell_draws())

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, NormalMixture
-from pushforward.networks import untouched
+from pushforward.networks import Identity
 from pushforward.recipe.judge import weigh
 from pushforward.recipe.reweight import is_standard, reweigh_marginals
 from pushforward.recipe.state import standard
@@ -20,7 +20,7 @@ LEVELS = np.array([0.005, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.995])
 def reweighed(log_density, dim, seed=0):
     target = Target.from_log_density(log_density, dim=dim)
     return target, reweigh_marginals(
-        np.random.default_rng(seed), target, standard(dim), untouched(dim), Recipe()
+        np.random.default_rng(seed), target, standard(dim), Identity(dim), Recipe()
     )
 
 
@@ -51,7 +51,7 @@ def test_ends_that_are_short_are_made_longer():
     np.testing.assert_allclose(quantiles(law, 0), exact, atol=0.03)
     np.testing.assert_allclose(quantiles(law, 1), stats.norm.ppf(LEVELS), atol=0.02)
     before, after = (
-        weigh(np.random.default_rng(1), target, each, untouched(4), Recipe()).efficiency
+        weigh(np.random.default_rng(1), target, each, Identity(4), Recipe()).efficiency
         for each in (standard(4), law)
     )
     assert 1.0 - float(after) < 0.3 * (1.0 - float(before))
@@ -74,7 +74,7 @@ def test_right_marginals_hardly_move(dim):
     if isinstance(law, IndependentMixtures):
         for i in range(dim):
             np.testing.assert_allclose(quantiles(law, i), stats.norm.ppf(LEVELS), atol=0.01)
-    assert float(weigh(np.random.default_rng(1), target, law, untouched(dim), Recipe()).efficiency) > 0.999
+    assert float(weigh(np.random.default_rng(1), target, law, Identity(dim), Recipe()).efficiency) > 0.999
 
 
 def test_marginals_are_left_alone_where_importance_sampling_is_poor():

@@ -8,7 +8,7 @@ import pytest
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
-from pushforward.networks import untouched
+from pushforward.networks import Identity
 from pushforward.recipe import residual
 from pushforward.recipe.host import into
 from pushforward.recipe.residual import hidden, num_looks, resolution
@@ -111,7 +111,7 @@ def test_a_state_without_a_further_mode_stays_as_it_was(needle, searched):
 def test_a_law_that_is_seen_through_a_map_is_not_looked_at(needle, searched):
     """Its latents are not the target's coordinates."""
     start = State(target=needle, peaks=searched, latent=standard(DIM))
-    assert not residual.applies(start.replace(network=untouched(DIM)), RECIPE)
+    assert not residual.applies(start.replace(network=Identity(DIM)), RECIPE)
     assert not residual.applies(start.replace(latent=None), RECIPE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.latents import IndependentMixtures, NormalMixture
-from pushforward.networks import modulated, untouched
+from pushforward.networks import Identity, modulated
 from pushforward.recipe.host import usual
 from pushforward.recipe.reweight import reweigh_components
 from pushforward.recipe.table import Recipe
@@ -53,7 +53,7 @@ def test_every_coordinate_of_independent_mixtures_is_put_right():
     wells = IndependentMixtures(truth, means, scales)
     target = Target.from_log_density(wells.log_density, dim=6)
     latent = IndependentMixtures(wrong, means, scales)
-    found = reweigh_components(np.random.default_rng(0), target, latent, untouched(6), RECIPE)
+    found = reweigh_components(np.random.default_rng(0), target, latent, Identity(6), RECIPE)
     assert isinstance(found, IndependentMixtures)
     # Five standard errors of a share of 65,536 draws, most of which the correction takes off again.
     np.testing.assert_allclose(found.weights, truth, atol=5 * np.sqrt(0.15 * 0.85 / NUM_DRAWS))
