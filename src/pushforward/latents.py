@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jax.scipy.special import logsumexp
+from jax.scipy.special import logsumexp, ndtri
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Int, Key
 
@@ -22,7 +22,7 @@ every draw may have a factor of its own in memory."""
 
 
 def _to_normal(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    return norm.ppf(jnp.clip(u, _EDGE, 1.0 - _EDGE))
+    return ndtri(jnp.clip(u, _EDGE, 1.0 - _EDGE))
 
 
 class Latent(eqx.Module):

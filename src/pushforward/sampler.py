@@ -1,6 +1,5 @@
 """What a user keeps: a latent law, a network and a frame; one pass from latent to draw."""
 
-import functools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixtu
 from pushforward.networks import MLP, Coupled, Identity, Invertible, Modulated
 from pushforward.networks.invertible import log_density
 from pushforward.parameters.record import Parameters
-from pushforward.streaming import MAX_ROWS, Often, drawn, gather, is_traced, stream_iid, stream_sobol
+from pushforward.streaming import MAX_ROWS, Often, Plain, drawn, gather, is_traced, stream_iid, stream_sobol
 from pushforward.tables import brief, html_table
 
 if TYPE_CHECKING:
@@ -40,16 +39,6 @@ class _Classes(dict):
 _PARTS = ("latent", "network", "frame")
 _LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
 _CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, Identity, *_LAWS, Frame)})
-
-
-class _Plain:
-    """A method that Python binds: Equinox makes a module of each, which takes as long as a thousand draws."""
-
-    def __init__(self, function: Callable):
-        self.function = function
-
-    def __get__(self, instance: Any, owner: type) -> Callable:
-        return self.function if instance is None else functools.partial(self.function, instance)
 
 
 class Sampler(eqx.Module):
@@ -162,7 +151,7 @@ class Sampler(eqx.Module):
         return jax.device_put(gather(stream(self._parts, key, num_samples, start), num_samples))
 
     if not TYPE_CHECKING:
-        sample = _Plain(sample)
+        sample = Plain(sample)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_often"}

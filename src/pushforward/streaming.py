@@ -60,6 +60,16 @@ def drawn(parts: Parts, key: Key[Array, ""], num_samples: int, start: int = 0) -
     return rows[skip : skip + num_samples]
 
 
+class Plain:
+    """A method that Python binds, and not Equinox."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Callable:
+        return self.function if instance is None else functools.partial(self.function, instance)
+
+
 Draw = Callable[[Key[Array, ""]], Array]
 
 
