@@ -37,6 +37,7 @@ class _Classes(dict):
 
 
 _PARTS = ("latent", "network", "frame")
+_STREAMS = {"iid": stream_iid, "sobol": stream_sobol}
 _LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
 _CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, Identity, *_LAWS, Frame)})
 
@@ -227,8 +228,7 @@ def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int,
     start = check_count(start, "start", at_least=0)
     if start + num_samples > MAX_ROWS:
         raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
-    streams = {"iid": stream_iid, "sobol": stream_sobol}
-    return num_samples, start, streams[check_choice(latents, "latents", streams)]
+    return num_samples, start, _STREAMS[check_choice(latents, "latents", _STREAMS)]
 
 
 def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> None:

@@ -85,7 +85,8 @@ class Often:
         made = self._programs.get(num_samples)
         if made is None:
             self._asked[num_samples] = asked = self._asked.get(num_samples, 0) + 1
-            if asked > OFTEN and num_samples <= MAX_BLOCK_FLOATS * 16:
+            # It holds all of its draws three times.
+            if asked > OFTEN and num_samples * parts()[2].dim <= 16 * MAX_BLOCK_FLOATS:
                 leaves, structure = jax.tree.flatten(parts())
                 made = functools.partial(_program(structure, num_samples), leaves)
                 self._programs[num_samples] = made
