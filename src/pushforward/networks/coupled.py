@@ -136,17 +136,9 @@ def coupled(
 class Identity(eqx.Module):
     """The map that changes nothing: for latents that are the target's law already."""
 
-    size: int = eqx.field(static=True)
+    size: int = eqx.field(static=True, converter=lambda size: check_count(size, "size"))
 
-    def __check_init__(self):
-        check_count(self.size, "size")
-
-    @property
-    def in_size(self) -> int:
-        """Coordinates of the latent, and of the draw."""
-        return self.size
-
-    out_size = in_size
+    in_size = out_size = property(lambda self: self.size)
 
     def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
         """Map one latent."""

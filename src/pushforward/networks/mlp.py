@@ -35,11 +35,6 @@ PIECEWISE_LINEAR = frozenset({"relu", "leaky_relu"})
 """Their second derivative is zero almost everywhere, so that the divergence of a net has no gradient."""
 
 
-def activation(name: str) -> Callable[[Float[Array, "..."]], Float[Array, "..."]]:
-    """Look an activation up by name."""
-    return ACTIVATIONS[check_choice(name, "activation", ACTIVATIONS)]
-
-
 class MLP(eqx.Module):
     """`x -> W_n a(... a(W_1 x + b_1) ...) + b_n`, plus `x` itself where `skip` is set.
 
@@ -58,7 +53,7 @@ class MLP(eqx.Module):
         chained = [w.shape for w in self.weights] == [*zip(outs, ins, strict=True)]
         if not chained or [b.shape for b in self.biases] != [(size,) for size in outs]:
             raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
-        activation(self.activation)
+        check_choice(self.activation, "activation", ACTIVATIONS)
 
     @property
     def in_size(self) -> int:
@@ -72,7 +67,7 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """Map one point."""
-        act, h = activation(self.activation), x
+        act, h = ACTIVATIONS[self.activation], x
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             h = act(weight @ h + bias)
         y = self.weights[-1] @ h + self.biases[-1]
