@@ -15,6 +15,12 @@ def value_and_divergence(
     return value, jnp.trace(jax.vmap(push)(jnp.eye(x.size, dtype=x.dtype)))
 
 
+def stein_value(score: Score, critic: Score, x: Float[Array, " dim"], weight: float) -> Float[Array, ""]:
+    """Return `s(x) . f(x) + div f(x) - weight |f(x)|^2` of a critic `f`."""
+    value, divergence = value_and_divergence(critic, x)
+    return score(x) @ value + divergence - weight * value @ value
+
+
 def value_and_quadratic_form(
     field: Score, x: Float[Array, " dim"], direction: Float[Array, " dim"]
 ) -> tuple[Float[Array, " dim"], Float[Array, ""]]:

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jax.scipy.special import logsumexp
+from jax.scipy.special import logsumexp, ndtri
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Int, Key
 
+from pushforward import bits
 from pushforward.checks import check_count
 
 _EDGE = 2.0**-24
@@ -22,7 +23,7 @@ every draw may have a factor of its own in memory."""
 
 
 def _to_normal(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    return norm.ppf(jnp.clip(u, _EDGE, 1.0 - _EDGE))
+    return ndtri(jnp.clip(u, _EDGE, 1.0 - _EDGE))
 
 
 class Latent(eqx.Module):
@@ -67,7 +68,7 @@ class Normal(_Alike):
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw latents."""
-        return jax.random.normal(key, (num_samples, self.dim))
+        return bits.uniform_and_normal(key, num_samples, self.dim)[1].astype(float)
 
     def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
         """Map by the normal quantile."""
@@ -83,7 +84,7 @@ class Uniform(_Alike):
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw latents."""
-        return jax.random.uniform(key, (num_samples, self.dim), minval=-1.0)
+        return 2.0 * bits.uniform_and_normal(key, num_samples, self.dim)[0].astype(float) - 1.0
 
     def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:
         """Stretch the cube."""
@@ -115,10 +116,8 @@ class NormalMixture(Latent):
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw a component, then a normal."""
-        key_component, key_normal = jax.random.split(key)
-        u = jax.random.uniform(key_component, (num_samples,))
-        eps = jax.random.normal(key_normal, (num_samples, self.dim))
-        chosen = jax.vmap(lambda u: _part(self.weights, u)[0])(u)
+        u, eps = bits.uniform_and_normal(key, num_samples, self.dim)
+        chosen = jax.vmap(lambda u: _part(self.weights, u)[0])(u[:, 0])
         if len(self.choleskys) == 1:
             return self.means[chosen] + eps @ self.choleskys[0].T
         if self.dim > FEW_DIMENSIONS:
@@ -194,9 +193,7 @@ class IndependentMixtures(Latent):
 
     def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n latent"]:
         """Draw the component of every coordinate, then a normal."""
-        key_component, key_normal = jax.random.split(key)
-        u = jax.random.uniform(key_component, (num_samples, self.dim))
-        eps = jax.random.normal(key_normal, (num_samples, self.dim))
+        u, eps = bits.uniform_and_normal(key, num_samples, self.dim)
         return jax.vmap(lambda u, eps: self._place(_parts(self.weights, u)[0], eps))(u, eps)
 
     def from_uniform(self, u: Float[Array, " uniforms"]) -> Float[Array, " latent"]:

@@ -14,10 +14,10 @@ from jaxtyping import Array, Float, Key
 from pushforward.checks import check_choice, check_count, check_key
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
-from pushforward.networks import MLP, Coupled, Invertible, Modulated
+from pushforward.networks import MLP, Coupled, Identity, Invertible, Modulated
 from pushforward.networks.invertible import log_density
 from pushforward.parameters.record import Parameters
-from pushforward.streaming import MAX_ROWS, draw_traced, gather, is_traced, stream_iid, stream_sobol
+from pushforward.streaming import MAX_ROWS, Often, Plain, drawn, gather, is_traced, stream_iid, stream_sobol
 from pushforward.tables import brief, html_table
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class _Classes(dict):
 
 
 _PARTS = ("latent", "network", "frame")
+_STREAMS = {"iid": stream_iid, "sobol": stream_sobol}
 _LAWS = (Normal, Uniform, NormalMixture, IndependentMixtures)
-_CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, *_LAWS, Frame)})
+_CLASSES = _Classes({c.__name__: c for c in (MLP, Modulated, Coupled, Identity, *_LAWS, Frame)})
 
 
 class Sampler(eqx.Module):
@@ -124,8 +125,9 @@ class Sampler(eqx.Module):
         """Draw `num_samples` points in one pass.
 
         Draw `i` depends on the key and `i` alone: asking for ten or for ten million gives the same first
-        ten. At most two programs are compiled, whatever `num_samples` is. Under `jit`, `vmap` over keys and
-        `grad` the same draws become part of the program that is made.
+        ten. At most two programs are compiled, whatever `num_samples` is; a number that is asked for again
+        and again gets a program of its own, which is faster. Under `jit`, `vmap` over keys and `grad` the
+        same draws become part of the program that is made.
 
         **Arguments:**
 
@@ -135,15 +137,25 @@ class Sampler(eqx.Module):
         - `start`: the number of the first draw: many machines can make one set of draws, each its own rows.
         """
         num_samples, start, stream = _checked(key, num_samples, latents, start)
+        if stream is stream_iid and start == 0:
+            often = vars(self).setdefault("_often", Often())
+            if draw := often.program(num_samples, lambda: self._parts):
+                return draw(key)
         if is_traced(self._parts, key):
             if stream is stream_sobol:
                 raise ValueError(
                     '`latents="sobol"` takes its points from SciPy, which `jit`, `vmap` and `grad` cannot '
                     'follow: draw outside of them, or use `latents="iid"`.'
                 )
-            return draw_traced(self._parts, key, num_samples, start)
+            return drawn(self._parts, key, num_samples, start)
         # Not `jnp.asarray`, which compiles a program of its own for every new shape.
         return jax.device_put(gather(stream(self._parts, key, num_samples, start), num_samples))
+
+    if not TYPE_CHECKING:
+        sample = Plain(sample)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_often"}
 
     def draws(self, key: Key[Array, ""], num_samples: int, *, latents: str = "iid") -> "Draws":
         """Draw as `sample` does, and name the draws: `draws["theta"]`, inside their constraints.
@@ -216,8 +228,7 @@ def _checked(key: Any, num_samples: Any, latents: Any, start: Any) -> tuple[int,
     start = check_count(start, "start", at_least=0)
     if start + num_samples > MAX_ROWS:
         raise ValueError(f"`start + num_samples` must be at most {MAX_ROWS:,}; use another key beyond.")
-    streams = {"iid": stream_iid, "sobol": stream_sobol}
-    return num_samples, start, streams[check_choice(latents, "latents", streams)]
+    return num_samples, start, _STREAMS[check_choice(latents, "latents", _STREAMS)]
 
 
 def _check_point(x: Any, argument: str, what: str, dim: int, function: str) -> None:

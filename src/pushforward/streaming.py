@@ -8,15 +8,17 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.tree_util import PyTreeDef
 from jaxtyping import Array, Float, Int, Key
 
+from pushforward import bits
 from pushforward.frame import Frame
 from pushforward.latents import Latent
 from pushforward.programs import is_exhausted
@@ -26,6 +28,9 @@ GROUP = 1024
 
 TILE_GROUPS = 4
 """Groups that pass the network at once: a 64-wide layer of 4,096 rows still fits in a core's cache."""
+
+OFTEN = 3
+"""Times that a number of draws is asked for before it gets a program of its own."""
 
 MAX_BLOCK_FLOATS = 2**18
 """Numbers in the output of one call of the large program: what bounds the memory of streaming."""
@@ -44,13 +49,56 @@ def is_traced(parts: Parts, key: Key[Array, ""]) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in leaves)
 
 
-def draw_traced(parts: Parts, key: Key[Array, ""], num_samples: int, start: int) -> Float[Array, "n dim"]:
+def drawn(parts: Parts, key: Key[Array, ""], num_samples: int, start: int = 0) -> Float[Array, "n dim"]:
     """Return the rows of `stream_iid` by operations of JAX alone: for `jit`, `vmap` and `grad`."""
-    latent, network, frame = parts
     group, skip = divmod(start, GROUP)
-    groups = group + jnp.arange(math.ceil((skip + num_samples) / GROUP))
-    rows = _latents(latent, key, groups)[skip : skip + num_samples]
-    return jax.lax.map(lambda z: frame(network(z)), rows, batch_size=GROUP * TILE_GROUPS)
+    groups = math.ceil((skip + num_samples) / GROUP)
+    if groups > 4 * TILE_GROUPS:
+        groups = TILE_GROUPS * math.ceil(groups / TILE_GROUPS)
+    # Whole groups, with nothing moved into them from beyond: the last bits do not depend on `num_samples`.
+    rows = jax.lax.optimization_barrier(_draw_groups(parts, key, group, groups))
+    return rows[skip : skip + num_samples]
+
+
+class Plain:
+    """A method that Python binds, and not Equinox."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def __get__(self, instance: Any, owner: type) -> Callable:
+        return self.function if instance is None else functools.partial(self.function, instance)
+
+
+Draw = Callable[[Key[Array, ""]], Array]
+
+
+class Often:
+    """Programs for the numbers of draws that one sampler is asked for again and again."""
+
+    def __init__(self):
+        self._asked: dict[int, int] = {}
+        self._programs: dict[int, Draw] = {}
+
+    def program(self, num_samples: int, parts: Callable[[], Parts]) -> Draw | None:
+        """Return the program that makes so many draws of a key, if there is one by now."""
+        made = self._programs.get(num_samples)
+        if made is None:
+            self._asked[num_samples] = asked = self._asked.get(num_samples, 0) + 1
+            # It holds all of its draws three times.
+            if asked > OFTEN and num_samples * parts()[2].dim <= 16 * MAX_BLOCK_FLOATS:
+                leaves, structure = jax.tree.flatten(parts())
+                made = functools.partial(_program(structure, num_samples), leaves)
+                self._programs[num_samples] = made
+        return made
+
+
+@functools.lru_cache(maxsize=64)
+def _program(structure: PyTreeDef, num_samples: int) -> Callable[[list[Array], Key[Array, ""]], Array]:
+    def draw(leaves: list[Array], key: Key[Array, ""]) -> Float[Array, "n dim"]:
+        return drawn(jax.tree.unflatten(structure, leaves), key, num_samples)
+
+    return jax.jit(draw)
 
 
 def stream_iid(parts: Parts, key: Key[Array, ""], remaining: int, start: int) -> Iterator[np.ndarray]:
@@ -121,12 +169,9 @@ def _draw_groups(
 
 def _draw_tile(parts: Parts, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n dim"]:
     latent, network, frame = parts
-    return jax.vmap(lambda z: frame(network(z)))(_latents(latent, key, groups))
-
-
-def _latents(latent: Latent, key: Key[Array, ""], groups: Int[Array, " groups"]) -> Float[Array, "n latent"]:
-    z = jax.vmap(lambda g: latent.sample(jax.random.fold_in(key, g), GROUP))(groups)
-    return z.reshape(-1, latent.dim)
+    z = jax.vmap(lambda group: latent.sample(bits.fold_in(key, group), GROUP))(groups.astype(jnp.uint32))
+    # Latents have the digits of 32 bits in every mode, and so has what is made of them.
+    return jax.vmap(lambda z: frame(network(z)))(z.reshape(-1, latent.dim).astype(frame.centre.dtype))
 
 
 @jax.jit

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.mcmc import hmc, mala, nuts
-from reproduce.rivals import langevin, svgd
+from pushforward.payback import nuts
+from reproduce.rivals import hmc, langevin, mala, svgd
 
 KEY = jax.random.key(0)
 N = 2000

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pushforward.mcmc import tempering
+from pushforward.mcmc.replicas import cold_positions
+from reproduce.rivals import tempering
 from reproduce.targets import double_well
 
 
@@ -18,9 +19,8 @@ def cold():
     state = eqx.filter_jit(algorithm.init)(key_init)
     pieces = []
     for number in range(3):
-        state, draws, info = tempering.cold_positions(
-            algorithm, key_run, state, jnp.asarray(400 * number), 400, 2
-        )
+        first = jnp.asarray(400 * number)
+        state, draws, info = cold_positions(algorithm.step, key_run, state, first, 400, 2)
         pieces.append(np.asarray(draws))
     # The first piece is the warm-up.
     return target, np.concatenate(pieces[1:]), {k: np.asarray(v) for k, v in info.items()}, state

@@ -10,8 +10,7 @@ from jax.scipy.stats import norm
 import pushforward as pf
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
-from pushforward.networks import coupled, mlp, modulated
-from pushforward.networks.coupled import untouched
+from pushforward.networks import Identity, coupled, mlp, modulated
 from pushforward.sampler import Sampler
 from reproduce.noise import noise_head
 
@@ -78,7 +77,7 @@ MAPS = {
     "normal, four coordinates": lambda: Sampler(Normal(4), moved(4), bent_frame(4)),
     "mixture, two coordinates": lambda: Sampler(mixture(2), moved(2), bent_frame(2)),
     "wells, three coordinates": lambda: Sampler(wells(3), moved(3), bent_frame(3)),
-    "untouched mixture": lambda: Sampler(mixture(3), untouched(3), bent_frame(3)),
+    "untouched mixture": lambda: Sampler(mixture(3), Identity(3), bent_frame(3)),
     "a map of one's own": lambda: Sampler(Normal(1), Affine(jnp.asarray(-2.5)), bent_frame(1)),
 }
 

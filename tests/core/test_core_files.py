@@ -19,7 +19,7 @@ import pushforward as pf
 from pushforward import files
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
-from pushforward.networks import coupled, mlp, modulated
+from pushforward.networks import Identity, coupled, mlp, modulated
 from pushforward.sampler import Sampler
 
 KEY = jax.random.key(3)
@@ -42,6 +42,7 @@ NETWORKS = {
     "mlp": lambda: mlp(KEY, 2, 2, width=3, depth=1, activation="gelu", skip=True),
     "modulated": lambda: modulated(KEY, 2, width=3, depth=2),
     "coupled": lambda: coupled(KEY, 2, width=3, depth=1),
+    "identity": lambda: Identity(2),
 }
 ABOUT = {"target": 'čau ☃ "x"\n', "metrics": {"ksd": 0.1, "none": None}, "list": [1, -2.5e-7, True]}
 

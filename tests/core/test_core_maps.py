@@ -16,7 +16,6 @@ from pushforward.networks import (
     MLP,
     PIECEWISE_LINEAR,
     Modulated,
-    NoiseConditional,
     coupled,
     mlp,
     modulated,
@@ -139,13 +138,6 @@ def test_coupled_knows_its_inverse_and_its_determinant(dim):
     back, log_det_there = jax.jit(jax.vmap(net.inverse_and_log_det))(u)
     np.testing.assert_allclose(back, z, atol=1e-4)
     np.testing.assert_allclose(log_det_there, log_det, atol=1e-4)
-
-
-def test_noise_conditional_net_answers_at_one_scale():
-    net = NoiseConditional(mlp(KEY, 3, 2, width=8))
-    x, sigma = jnp.asarray([0.3, -2.0]), jnp.asarray(0.5)
-    inner = net.net(jnp.asarray([0.3 / np.sqrt(1.25), -2.0 / np.sqrt(1.25), np.log(0.5)]))
-    np.testing.assert_allclose(net(x, sigma), inner / 0.5, rtol=1e-5)
 
 
 def test_networks_refuse_what_does_not_chain():

@@ -13,7 +13,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from pushforward.divergence import value_and_divergence, value_and_quadratic_form
-from pushforward.matching import Critic, Denoising, Exact, Kernel, MultiNoise, Sliced
+from pushforward.matching import Critic, Denoising, Exact, Kernel, Sliced
 from pushforward.networks import mlp
 from pushforward.targets import Gaussian
 
@@ -115,47 +115,6 @@ def test_denoising_with_its_own_noise():
     # of the error of their mean: six standard errors leave room for it.
     assert z[0] < 6
     assert z[1] > 6  # planted: the score without smoothing
-
-
-class Around(eqx.Module):
-    """The smoothed score of every level, plus linear perturbations constant and rising in `log sigma`."""
-
-    flat: Linear
-    rising: Linear
-    smoothed: bool = eqx.field(static=True)
-
-    def __call__(self, x, sigma):
-        values, vectors = np.linalg.eigh(COVARIANCE)
-        level = sigma if self.smoothed else 0.0
-        exact = -vectors @ ((vectors.T @ (x - MEAN)) / (values + level**2))
-        return exact + self.flat(x) + jnp.log(sigma) * self.rising(x)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.05, 3.0), (0.4, 0.9)])
-def test_multi_noise_is_stationary_at_the_smoothed_scores(low, high):
-    """Twelve slopes, each beyond 5 standard errors with probability 6e-7: one new key in 140,000 fails."""
-    matching, zero = MultiNoise(low, high), Linear(jnp.zeros((2, 2)), jnp.zeros(2))
-
-    def worst(smoothed):
-        def one(key):
-            key_x, key_loss = jax.random.split(key)
-            x = MEAN + jax.random.normal(key_x, (256, 2)) @ np.linalg.cholesky(COVARIANCE).T
-            score = Around(zero, zero, smoothed)
-            return ravel_pytree(jax.grad(lambda s: matching.loss(s, x, key_loss))(score))[0]
-
-        slopes = np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(6), 200)))
-        return np.abs(slopes.mean(0) / (slopes.std(0) / np.sqrt(len(slopes)))).max()
-
-    assert worst(True) < 5
-    assert worst(False) > 5  # planted: one score for all levels
-
-
-def test_noise_levels_are_stratified_and_log_uniform():
-    matching, n = MultiNoise(0.1, 10.0), 64
-    levels = np.asarray(matching.levels(KEY, n))
-    place = np.sort(np.log(levels / 0.1) / np.log(100.0) * n)
-    assert np.all((place >= np.arange(n) - 1e-3) & (place <= np.arange(1, n + 1) + 1e-3))
-    assert not np.all(np.diff(levels) > 0)  # in random order
 
 
 def fields():
@@ -297,8 +256,6 @@ def test_a_trained_critic_finds_proposition_one(weight):
     ("build", "message"),
     [
         (lambda: Denoising(0.0), r"`sigma` must be a finite number above 0; got 0.0"),
-        (lambda: MultiNoise(-1.0, 2.0), r"`sigma_min` must be a finite number above 0"),
-        (lambda: MultiNoise(2.0, 1.0), r"`sigma_max` must be at least `sigma_min`, 2.0; got 1.0"),
         (lambda: Sliced(0), r"`num_projections` must be a positive integer; got 0"),
         (lambda: Kernel(1.5), r"`energy` is a share of the trace, at most 1; got 1.5"),
         (lambda: Critic(Gaussian([0.0], [[1.0]]), 0.0), r"`weight` must be a finite number above 0"),

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import pickle
 
 import equinox as eqx
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
+from pushforward import streaming
 from pushforward.frame import Frame
 from pushforward.latents import Normal, NormalMixture, Uniform
 from pushforward.networks import mlp, modulated
@@ -136,6 +138,42 @@ def test_two_programs_whatever_is_asked_for():
         for n in [7, 99, 40_000, 77_777]:
             sampler.sample(KEY, n)
     assert names == []
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_number_asked_for_again_and_again_gets_a_program_and_the_same_draws(name, many):
+    first, whole = many(name)
+    # A sampler of its own: another test's calls do not count.
+    sampler = Sampler(first.latent, first.network, first.frame)
+    for n in (10, 1_500, 40_000):
+        for _ in range(streaming.OFTEN):
+            np.testing.assert_array_equal(sampler.sample(KEY, n), whole[:n])
+        with compilations() as names:
+            found = sampler.sample(KEY, n)
+        assert len([each for each in names if "draw" in each]) == 1, names
+        np.testing.assert_array_equal(found, whole[:n])
+        with compilations() as names:
+            again = sampler.sample(jax.random.key(8), n)
+            later = sampler.sample(KEY, n, start=3)
+            Sampler(first.latent, first.network, first.frame, '{"target": "x"}').sample(KEY, n)
+        assert names == []
+        np.testing.assert_array_equal(later, whole[3 : n + 3])
+        np.testing.assert_array_equal(again, np.concatenate(list(sampler.stream(jax.random.key(8), n))))
+    # What is kept beside the sampler does not go with it.
+    copied = pickle.loads(pickle.dumps(sampler))
+    np.testing.assert_array_equal(copied.sample(KEY, 10), whole[:10])
+    assert jax.tree.structure(copied) == jax.tree.structure(sampler)
+
+
+def test_bad_arguments_are_refused_however_often_the_number_was_asked_for(unhooked):
+    sampler = SAMPLERS["mlp of a normal"]()
+    for _ in range(streaming.OFTEN + 2):
+        sampler.sample(KEY, 3)
+    for bad in (3.0, True):
+        with pytest.raises((TypeError, ValueError), match=r"`num_samples` must be a positive integer"):
+            sampler.sample(KEY, bad)
+    with pytest.raises(TypeError, match=r"`key` must be one typed key"):
+        sampler.sample(jax.random.PRNGKey(0), 3)
 
 
 def test_sobol_draws():

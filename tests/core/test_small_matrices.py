@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from pushforward.objectives.exact_kl import inverse_and_log_det
+from pushforward.small_matrices import inverse_and_log_det
 
 pytestmark = pytest.mark.quick_compilation
 

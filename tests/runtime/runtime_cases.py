@@ -8,7 +8,7 @@ import numpy as np
 
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Normal, NormalMixture, Uniform
-from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
+from pushforward.networks import ACTIVATIONS, MLP, Coupled, Identity, Modulated
 from pushforward.networks.coupled import num_layers
 from pushforward.parameters import Parameter, Parameters
 from pushforward.sampler import Sampler
@@ -77,6 +77,11 @@ def coupled(dim=5):
     return Sampler(columns(rng, 3, dim), Coupled(tuple(nets)), frame(rng, dim, bent=True), json.dumps(ABOUT))
 
 
+def identity():
+    rng = np.random.default_rng(7)
+    return Sampler(mixture(rng, 5, 3), Identity(3), frame(rng, 3, bent=True), json.dumps(ABOUT))
+
+
 def named():
     rng = np.random.default_rng(5)
     names = Parameters((Parameter("mu", ()), Parameter("tau", (), "positive")))
@@ -91,6 +96,7 @@ SAMPLERS = {
     "no skip": _mlp("tanh", 3, 3, skip=False, bent=False),
     "modulated": modulated,
     "coupled": coupled,
+    "identity": identity,
     "named": named,
 }
 

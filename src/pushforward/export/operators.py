@@ -8,7 +8,7 @@ import numpy as np
 
 from pushforward.export.graph import Graph
 from pushforward.frame import Frame
-from pushforward.networks import ACTIVATIONS, MLP, Coupled, Modulated
+from pushforward.networks import ACTIVATIONS, MLP, Coupled, Identity, Modulated
 from pushforward.networks.coupled import kept
 from pushforward.structure import LEAST, MOST
 
@@ -89,6 +89,8 @@ def _stretched(graph: Graph, z: str, both: str, moved: np.ndarray, bound: str) -
 
 def add_network(graph: Graph, network: Any, z: str) -> str:
     """Add whichever network a sampler has."""
+    if isinstance(network, Identity):
+        return z
     if isinstance(network, MLP):
         return add_mlp(graph, network, z)
     if isinstance(network, Modulated):

@@ -1,7 +1,5 @@
 """Losses that fit a net to the score of draws: exact, sliced and denoising score matching, and a critic."""
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Score, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.divergence import value_and_divergence, value_and_quadratic_form
+from pushforward.divergence import stein_value, value_and_divergence, value_and_quadratic_form
 from pushforward.matching.base import Matching
 
 
@@ -67,44 +65,6 @@ class Denoising(Matching):
         return jnp.mean(jnp.sum(error**2, axis=-1))
 
 
-class MultiNoise(eqx.Module):
-    """`E[ sigma^2 |s(x + sigma e, sigma) + e / sigma|^2 ]` over log-uniform `sigma`: one net, all levels.
-
-    The weight `sigma^2` makes every level count alike. The levels are stratified over the batch, so
-    that each step sees the whole range.
-    """
-
-    sigma_min: float = eqx.field(static=True, default=0.05)
-    sigma_max: float = eqx.field(static=True, default=3.0)
-
-    def __check_init__(self):
-        check_positive(self.sigma_min, "sigma_min")
-        if check_positive(self.sigma_max, "sigma_max") < self.sigma_min:
-            raise ValueError(
-                f"`sigma_max` must be at least `sigma_min`, {self.sigma_min}; got {self.sigma_max}."
-            )
-
-    def levels(self, key: Key[Array, ""], num_levels: int) -> Float[Array, " n"]:
-        """Draw stratified log-uniform noise levels, in random order."""
-        key_jitter, key_order = jax.random.split(key)
-        strata = jax.random.permutation(key_order, num_levels)
-        u = (strata + jax.random.uniform(key_jitter, (num_levels,))) / num_levels
-        return self.sigma_min * (self.sigma_max / self.sigma_min) ** u
-
-    def loss(
-        self,
-        score: Callable[[Float[Array, " dim"], Float[Array, ""]], Float[Array, " dim"]],
-        x: Float[Array, "n dim"],
-        key: Key[Array, ""],
-    ) -> Float[Array, ""]:
-        """Return the loss of the noise-conditional `score(x, sigma)` on the draws `x`."""
-        key_level, key_noise = jax.random.split(key)
-        sigma = self.levels(key_level, x.shape[0])
-        noise = jax.random.normal(key_noise, x.shape, dtype=x.dtype)
-        predicted = jax.vmap(score)(x + sigma[:, None] * noise, sigma)
-        return jnp.mean(jnp.sum((sigma[:, None] * predicted + noise) ** 2, axis=-1))
-
-
 class Critic(Matching):
     """`- E[ s_q . f + div f - lambda |f|^2 ]`, least at `f* = (s_q - s_p) / (2 lambda)` (Proposition 1)."""
 
@@ -120,9 +80,5 @@ class Critic(Matching):
 
     def loss(self, score: Score, x: Float[Array, "n dim"], key: Key[Array, ""]) -> Float[Array, ""]:
         """Return the negative Fisher-Stein value of the critic `score` on the draws `x`."""
-
-        def one(point):
-            value, divergence = value_and_divergence(score, point)
-            return self.target.score(point) @ value + divergence - self.weight * value @ value
-
-        return -jnp.mean(jax.vmap(one)(x))
+        q, weight = self.target.score, self.weight
+        return -jnp.mean(jax.vmap(lambda point: stein_value(q, score, point, weight))(x))

@@ -1,7 +1,1 @@
-"""Markov chains, each an `Algorithm` made by its module: `nuts.algorithm(target)`.
-
-    from pushforward.mcmc import hmc, mala, nuts, tempering
-
-`hmc`, `mala` and `nuts` stand on BlackJAX, which comes with `pushforward[mcmc]`; nothing is imported until
-one of them is.
-"""
+"""Markov chains and tempered particles, of which the stages of a fit and the check are made."""

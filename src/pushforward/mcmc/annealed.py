@@ -5,7 +5,6 @@ sample size at a fixed share, and a few sweeps of Markov moves at each `b` resto
 their mode weights and `log Z`, from the log density alone.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -38,19 +37,14 @@ class Annealed(NamedTuple):
 
     draws: Float[Array, "m dim"]
     log_z: float
-    num_temperatures: int
+    temperatures: int
     acceptance: float
     start_efficiency: float
     """Effective sample size, as a share, of plain importance sampling from the start."""
 
     def row(self) -> dict[str, float]:
         """Return what is told of a round."""
-        return {
-            "log_z": self.log_z,
-            "temperatures": self.num_temperatures,
-            "acceptance": self.acceptance,
-            "start_efficiency": self.start_efficiency,
-        }
+        return {name: value for name, value in self._asdict().items() if name != "draws"}
 
 
 @eqx.filter_jit
@@ -82,22 +76,14 @@ def resample(key: Key[Array, ""], population: Population, log_weights: Float[Arr
     return Population(*(a[rows] for a in population))
 
 
-def anneal(
-    key: Key[Array, ""],
-    target: Target,
-    start: Latent,
-    plan: Plan,
-    observe: Callable[[str], None] = lambda words: None,
-) -> Annealed:
+def anneal(key: Key[Array, ""], target: Target, start: Latent, plan: Plan) -> Annealed:
     """Carry particles from `start` to `target`, then keep some populations at the target."""
     between = Between(target, start)
     key_start, key_path, key_end = jax.random.split(key, 3)
-    x = start.sample(key_start, plan.num_particles)
-    population = Population(x, *_ends(between, x))
-    log_ratio = population.log_target - population.log_start
-    efficiency = float(effective_share(log_ratio))
-    b, log_z, log_step, acceptance = jnp.asarray(0.0), 0.0, jnp.asarray(0.0), jnp.asarray(0.0)
-    count = 0
+    population = _at(between, start.sample(key_start, plan.num_particles))
+    efficiency = float(effective_share(population.log_target - population.log_start))
+    b, log_step, acceptance, one = *(jnp.asarray(0.0) for _ in range(3)), jnp.asarray(1.0)
+    log_z, count, snapshots = 0.0, 0, []
     while float(b) < 1.0 and count < plan.most_temperatures:
         key_resample, key_move = jax.random.split(jax.random.fold_in(key_path, count))
         log_ratio = jnp.maximum(population.log_target - population.log_start, -1e30)
@@ -107,36 +93,30 @@ def anneal(
         population = resample(key_resample, population, log_weights)
         population, log_step, acceptance = sweeps(between, key_move, population, new, log_step, plan.moves)
         b, count = new, count + 1
-        observe(f"temperature {count}: b = {float(b):.3g}, log Z = {log_z:.3f}")
-    snapshots = []
     for i in range(plan.num_snapshots):
         key_one = jax.random.fold_in(key_end, i)
-        population, log_step, acceptance = sweeps(
-            between, key_one, population, jnp.asarray(1.0), log_step, plan.moves
-        )
+        population, log_step, acceptance = sweeps(between, key_one, population, one, log_step, plan.moves)
         snapshots.append(population.x)
     return Annealed(jnp.concatenate(snapshots), log_z, count, float(acceptance), efficiency)
 
 
 @eqx.filter_jit
-def efficiency_of(
-    key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096
-) -> Float[Array, ""]:
+def _at(between: Between, x: Float[Array, "n dim"]) -> Population:
+    return between.population(x)
+
+
+def _log_weights(key: Key[Array, ""], target: Target, law: Latent, count: int = 4096) -> Float[Array, " n"]:
+    population = Between(target, law).population(law.sample(key, count))
+    return population.log_target - population.log_start
+
+
+@eqx.filter_jit
+def efficiency_of(key: Key[Array, ""], target: Target, law: Latent) -> Float[Array, ""]:
     """Return the effective sample size, as a share, of plain importance sampling from a law."""
-    return effective_share(_log_weights(key, target, law, num_draws))
+    return effective_share(_log_weights(key, target, law))
 
 
 @eqx.filter_jit
-def bound_of(key: Key[Array, ""], target: Target, law: Latent, num_draws: int = 4096) -> Float[Array, ""]:
+def bound_of(key: Key[Array, ""], target: Target, law: Latent) -> Float[Array, ""]:
     """Return the evidence lower bound of a law: at most `log Z`, by its divergence from the target."""
-    return jnp.mean(_log_weights(key, target, law, num_draws))
-
-
-def _log_weights(key: Key[Array, ""], target: Target, law: Latent, num_draws: int) -> Float[Array, " n"]:
-    log_target, log_law = jax.vmap(Between(target, law).ends)(law.sample(key, num_draws))
-    return log_target - log_law
-
-
-@eqx.filter_jit
-def _ends(between: Between, x: Float[Array, "n dim"]):
-    return jax.vmap(between.ends)(x)
+    return jnp.mean(_log_weights(key, target, law))

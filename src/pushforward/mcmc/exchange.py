@@ -1,4 +1,4 @@
-"""Particles that go on by replica exchange: what tempered particles got wrong is put right by walking on.
+"""Replica exchange: particles whose basins have wrong shares go on walking, until the shares are right.
 
 Particles that share few ancestors have the wrong share in every basin. Replicas of them at higher
 temperatures cross from basin to basin and change places with those at one, whose shares become right.
@@ -13,8 +13,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.mcmc import tempering
-from pushforward.mcmc.tempering import Replicas
+from pushforward.mcmc.replicas import (
+    Ladder,
+    Replicas,
+    adapted,
+    begin,
+    cold_positions,
+    inverse_temperatures,
+    moved,
+)
 
 
 @dataclass(frozen=True)
@@ -66,20 +73,14 @@ def exchanged(
     - `draws`: of which the density is finite; they may be of the right places with wrong shares.
     - `deadline`: on `time.monotonic()`'s clock; the walk goes on for as long as it lasts, but not for ever.
     """
-    if time.monotonic() > deadline:
+    began = time.monotonic()
+    if began > deadline:
         return draws
     key_heat, key_run, key_spread = jax.random.split(key, 3)
     ladders = max(1, min(walk.ladders, len(draws) // walk.draws_each))
-    algorithm = tempering.algorithm(
-        target,
-        num_chains=ladders,
-        num_temperatures=walk.levels,
-        coldest_share=walk.hottest,
-        num_warmup=walk.num_warmup,
-        num_leapfrog=walk.num_leapfrog,
-    )
-    began = time.monotonic()
     state = jax.block_until_ready(heated(key_heat, target, draws, ladders, walk))
+    inverse = inverse_temperatures(walk.levels, walk.hottest)
+    ladder = Ladder(target, inverse, walk.num_warmup, walk.num_leapfrog)
     # A piece takes less than this; like the first piece it is mostly compilation.
     taken, walked = time.monotonic() - began, []
     # What the chains will take after the walk, in pieces.
@@ -91,53 +92,20 @@ def exchanged(
         if began + ahead * taken > deadline:
             break
         first = jnp.asarray(number * walk.piece)
-        state, positions, _ = tempering.cold_positions(
-            algorithm, key_run, state, first, walk.piece, walk.thin
-        )
-        jax.block_until_ready(positions)
+        state, positions, _ = cold_positions(ladder.step, key_run, state, first, walk.piece, walk.thin)
+        walked.append(jax.block_until_ready(positions))
         taken = time.monotonic() - began
-        walked.append(positions)
     if len(walked) < walk.least_pieces:
         return draws
     along = jnp.concatenate(walked[len(walked) // 2 :]).reshape(-1, target.dim)
-    return spread(key_spread, target, along, walk.crowd * ladders, state.log_step[0], walk)
-
-
-def spread(
-    key: Key[Array, ""],
-    target: Target,
-    starts: Float[Array, "m dim"],
-    count: int,
-    log_step: Float[Array, ""],
-    walk: Walk,
-) -> Float[Array, "_n dim"]:
-    """Return positions of `count` chains of the target's own temperature, which begin at some of `starts`."""
-    key_starts, key_moves = jax.random.split(key)
-    x = starts[jax.random.choice(key_starts, len(starts), (count,))]
-    both, kept = (x, jax.lax.map(target.log_density, x, batch_size=1024)), []
+    key_starts, key_moves = jax.random.split(key_spread)
+    x = along[jax.random.choice(key_starts, len(along), (walk.crowd * ladders,))]
+    chains, kept = (x, jax.lax.map(target.log_density, x, batch_size=1024), state.log_step[0]), []
     # Stride by stride, so that an interrupt is heard.
     for key_stride in jax.random.split(key_moves, walk.spread):
-        both = jax.block_until_ready(_stride(key_stride, target, both, log_step, walk))
-        kept.append(both[0])
+        chains = jax.block_until_ready(_alike(key_stride, target, chains, inverse[0], walk, walk.stride))
+        kept.append(chains[0])
     return jnp.concatenate(kept)
-
-
-@eqx.filter_jit
-def _stride(
-    key: Key[Array, ""],
-    target: Target,
-    both: tuple[Float[Array, "n dim"], Float[Array, " n"]],
-    log_step: Float[Array, ""],
-    walk: Walk,
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"]]:
-    ones = jnp.ones(len(both[1]))
-
-    def move(both, key):
-        x, values = both
-        x, values, _ = tempering.moved(key, target, x, values, ones, log_step * ones, walk.num_leapfrog)
-        return (x, values), None
-
-    return jax.lax.scan(move, both, jax.random.split(key, walk.stride))[0]
 
 
 @eqx.filter_jit
@@ -151,26 +119,44 @@ def heated(
     """
     key_draws, key_levels = jax.random.split(key)
     x = draws[jax.random.choice(key_draws, len(draws), (ladders * walk.crowd,))]
-    values = jax.vmap(target.log_density)(x)
 
     def level(carry, now):
-        x, values, log_step, before = carry
+        (x, values, log_step), before = carry
         key, b = now
         key_pick, key_moves = jax.random.split(key)
         rows = jax.random.categorical(key_pick, (b - before) * values, shape=values.shape)
-        everywhere = jnp.full(values.shape, b)
+        chains = x[rows], values[rows], log_step
+        chains = _alike(key_moves, target, chains, b, walk, walk.heating, tunes=True)
+        return (chains, b), (chains[0][:ladders], chains[2])
 
-        def move(carry, now):
-            (x, values, log_step), (key, count) = carry, now
-            steps = jnp.full(values.shape, log_step)
-            x, values, rates = tempering.moved(key, target, x, values, everywhere, steps, walk.num_leapfrog)
-            return (x, values, tempering.adapted(log_step, jnp.mean(rates), count)), None
+    chains = x, jax.vmap(target.log_density)(x), jnp.log(walk.first_step)
+    keys = jax.random.split(key_levels, walk.levels)
+    levels = keys, inverse_temperatures(walk.levels, walk.hottest)
+    _, (positions, log_steps) = jax.lax.scan(level, (chains, jnp.asarray(1.0)), levels)
+    return begin(target, jnp.swapaxes(positions, 0, 1), log_steps)
 
-        moves = (jax.random.split(key_moves, walk.heating), jnp.arange(walk.heating))
-        (x, values, log_step), _ = jax.lax.scan(move, (x[rows], values[rows], log_step), moves)
-        return (x, values, log_step, b), (x[:ladders], log_step)
 
-    begin = (x, values, jnp.log(walk.first_step), jnp.asarray(1.0))
-    levels = (jax.random.split(key_levels, walk.levels), tempering.ladder(walk.levels, walk.hottest))
-    _, (positions, log_steps) = jax.lax.scan(level, begin, levels)
-    return tempering.begin(target, jnp.swapaxes(positions, 0, 1), log_steps)
+Chains = tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""]]
+"""Positions, log densities, and the logarithm of the step size."""
+
+
+@eqx.filter_jit
+def _alike(
+    key: Key[Array, ""],
+    target: Target,
+    chains: Chains,
+    b: Float[Array, ""],
+    walk: Walk,
+    count: int,
+    *,
+    tunes: bool = False,
+) -> Chains:
+    """Move chains that all have one temperature, so many times."""
+    ones = jnp.ones(len(chains[1]))
+
+    def move(carry, now):
+        (x, values, log_step), (key, i) = carry, now
+        x, values, rates = moved(key, target, x, values, b * ones, log_step * ones, walk.num_leapfrog)
+        return (x, values, adapted(log_step, jnp.mean(rates), i) if tunes else log_step), None
+
+    return jax.lax.scan(move, chains, (jax.random.split(key, count), jnp.arange(count)))[0]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
@@ -19,6 +19,12 @@ class Population(NamedTuple):
     x: Float[Array, "n dim"]
     log_target: Float[Array, " n"]
     log_start: Float[Array, " n"]
+
+    def height(self, b: Float[Array, ""] | float) -> Float[Array, " n"]:
+        """Return the log density of the path at `b`."""
+        # 0 * -inf would be NaN at b = 0 or b = 1.
+        log_target = jnp.where(self.log_target == -jnp.inf, -jnp.inf, b * self.log_target)
+        return log_target + (1.0 - b) * self.log_start
 
 
 class Between(eqx.Module):
@@ -34,25 +40,21 @@ class Between(eqx.Module):
         log_target = jnp.where(jnp.isfinite(log_target), log_target, -jnp.inf)
         return log_target, self.start.log_density(x)
 
-    def value_and_slope(
-        self, x: Float[Array, " dim"], b: Float[Array, ""]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, " dim"]]:
-        """Return both ends and the gradient of the tempered log density."""
+    def population(self, x: Float[Array, "n dim"]) -> Population:
+        """Return particles at these points."""
+        return Population(x, *jax.vmap(self.ends)(x))
+
+    def slopes(
+        self, x: Float[Array, "n dim"], b: Float[Array, ""]
+    ) -> tuple[Population, Float[Array, "n dim"]]:
+        """Return particles at these points, and the gradients of the tempered log density."""
 
         def tempered(point):
             log_target, log_start = self.ends(point)
             return b * log_target + (1.0 - b) * log_start, (log_target, log_start)
 
-        slope, (log_target, log_start) = jax.grad(tempered, has_aux=True)(x)
-        return log_target, log_start, jnp.where(jnp.isfinite(slope), slope, 0.0)
-
-
-def mix(
-    log_target: Float[Array, " n"], log_start: Float[Array, " n"], b: Float[Array, ""] | float
-) -> Float[Array, " n"]:
-    """Return the log density of the path at `b`."""
-    # 0 * -inf would be NaN at b = 0 or b = 1.
-    return jnp.where(log_target == -jnp.inf, -jnp.inf, b * log_target) + (1.0 - b) * log_start
+        slope, ends = jax.vmap(jax.grad(tempered, has_aux=True))(x)
+        return Population(x, *ends), jnp.where(jnp.isfinite(slope), slope, 0.0)
 
 
 @dataclass(frozen=True)
@@ -97,18 +99,18 @@ def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #d
     return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
 
 
-def _accept(key, old: Population, new: Population, b, log_correction: Array | float = 0.0):
-    gain = mix(new.log_target, new.log_start, b) - mix(old.log_target, old.log_start, b)
+def _accepted(key: Key[Array, ""], gain: Float[Array, " n"]) -> Bool[Array, " n"]:
     u = jnp.log(jax.random.uniform(key, gain.shape))
-    yes = u < jnp.where(jnp.isnan(gain), -jnp.inf, gain + log_correction)
-    return _chosen(yes, new, old), yes
+    return u < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
 
 
-def _chosen(yes, new: Population, old: Population) -> Population:
+def _chosen(yes: Bool[Array, " n"], new: Population, old: Population) -> Population:
     return jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
 
 
-def _differences(key, between: Between, population: Population, b, moves: Moves) -> Population:
+def _differences(
+    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""], moves: Moves
+) -> Population:
     """Move one half along differences of the other (differential evolution), then let them change places.
 
     Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
@@ -117,7 +119,7 @@ def _differences(key, between: Between, population: Population, b, moves: Moves)
     key_pair, key_scale, key_accept, key_mask = jax.random.split(key, 4)
     n, dim = population.x.shape
     half = n // 2
-    moving, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
+    old, still = (jax.tree.map(lambda a, s=s: a[s], population) for s in (slice(half), slice(half, n)))
     pair = jax.random.randint(key_pair, (2, half), 0, n - half)
     u = jax.random.uniform(key_scale, (half, 2))
     moved = _some_coordinates(key_mask, half, dim)
@@ -126,9 +128,9 @@ def _differences(key, between: Between, population: Population, b, moves: Moves)
     whole = jnp.where(count < dim, moves.whole[1], moves.whole[0])
     low, high = moves.logs
     scale = jnp.where(u[:, :1] < whole, 1.0, moves.length / root * jnp.exp((high - low) * u[:, 1:] + low))
-    x = moving.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]])
-    moving, _ = _accept(key_accept, moving, Population(x, *jax.vmap(between.ends)(x)), b)
-    return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, moving)
+    new = between.population(old.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]]))
+    old = _chosen(_accepted(key_accept, new.height(b) - old.height(b)), new, old)
+    return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, old)
 
 
 def crossover(
@@ -146,16 +148,13 @@ def crossover(
     old = jax.tree.map(lambda a: a[order], population)
     one, other = old.x[:half], old.x[half:]
     given = _some_coordinates(key_mask, half, dim) * (other - one)
-    x = jnp.concatenate([one + given, other - given])
-    new = Population(x, *jax.vmap(between.ends)(x))
-    gain = mix(new.log_target, new.log_start, b) - mix(old.log_target, old.log_start, b)
-    gain = jnp.sum(gain.reshape(2, half), axis=0)
-    yes = jnp.log(jax.random.uniform(key_accept, (half,))) < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
-    kept = _chosen(jnp.tile(yes, 2), new, old)
+    new = between.population(jnp.concatenate([one + given, other - given]))
+    gain = jnp.sum((new.height(b) - old.height(b)).reshape(2, half), axis=0)
+    kept = _chosen(jnp.tile(_accepted(key_accept, gain), 2), new, old)
     return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
 
 
-def _some_coordinates(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
+def _some_coordinates(key: Key[Array, ""], num_rows: int, dim: int) -> Float[Array, "n dim"]:
     """Say for each row which coordinates move: a third of the time all, else from one to all of them.
 
     A target of many independent wells has too many modes for whole differences to lead from one to another,
@@ -167,26 +166,20 @@ def _some_coordinates(key, num_rows: int, dim: int) -> Float[Array, "n dim"]:
     return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
 
 
-def _langevin(key, between: Between, population: Population, b, root, log_step, moves: Moves):
+def _langevin(key, between: Between, old: Population, b, root, log_step, moves: Moves):
     """Langevin moves with a spread of step sizes, preconditioned, exactly corrected."""
     key_noise, key_step, key_accept = jax.random.split(key, 3)
     width = moves.step_spread
-    offset = jax.random.uniform(key_step, (len(population.x), 1), minval=-width, maxval=0.0)
-
-    def look(x):
-        log_target, log_start, slope = jax.vmap(lambda point: between.value_and_slope(point, b))(x)
-        return (log_target, log_start), slope
-
-    slope = look(population.x)[1]
-    x, found, _, log_ratio = propose(
-        key_noise, population.x, slope, jnp.exp(log_step + offset), look,
-        longest=moves.longest_drift, root=root,
+    offset = jax.random.uniform(key_step, (len(old.x), 1), minval=-width, maxval=0.0)
+    _, new, _, log_ratio = propose(
+        key_noise, old.x, between.slopes(old.x, b)[1], jnp.exp(log_step + offset),
+        lambda x: between.slopes(x, b), longest=moves.longest_drift, root=root,
     )  # fmt: skip
-    moved, yes = _accept(key_accept, population, Population(x, *found), b, log_ratio)
+    yes = _accepted(key_accept, new.height(b) - old.height(b) + log_ratio)
     # Steps near the top of the spread say whether the top should move.
     top = offset[:, 0] > -0.25 * width - 0.05
     rate = jnp.sum(top & yes) / jnp.maximum(jnp.sum(top), 1)
-    return moved, jnp.mean(yes), rate
+    return _chosen(yes, new, old), jnp.mean(yes), rate
 
 
 @eqx.filter_jit

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from pushforward.checks import check_count
 from pushforward.networks.mlp import MLP, mlp
 from pushforward.structure import LEAST, MOST
 
@@ -132,6 +133,19 @@ def coupled(
     return Coupled(tuple(mlp(k, dim, 2 * dim, zero_last=True, **sizes) for k in keys))
 
 
-def untouched(dim: int) -> Coupled:
-    """Return the least map there is, the identity: for latents that are the target's law already."""
-    return Coupled((mlp(jax.random.key(0), dim, 2 * dim, width=1, depth=1, zero_last=True),))
+class Identity(eqx.Module):
+    """The map that changes nothing: for latents that are the target's law already."""
+
+    size: int = eqx.field(static=True, converter=lambda size: check_count(size, "size"))
+
+    in_size = out_size = property(lambda self: self.size)
+
+    def __call__(self, z: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """Map one latent."""
+        return z
+
+    def value_and_log_det(self, z: Float[Array, " dim"]) -> tuple[Float[Array, " dim"], Float[Array, ""]]:
+        """Map one latent, and return `log det` of the map there, zero."""
+        return z, jnp.zeros((), z.dtype)
+
+    inverse_and_log_det = value_and_log_det

@@ -1,4 +1,4 @@
-"""Fully connected networks: of one point, and of one point with a noise level.
+"""Fully connected networks.
 
 Activations go by name: a name can be stored in a file and suggested in an error; a function cannot.
 """
@@ -35,11 +35,6 @@ PIECEWISE_LINEAR = frozenset({"relu", "leaky_relu"})
 """Their second derivative is zero almost everywhere, so that the divergence of a net has no gradient."""
 
 
-def activation(name: str) -> Callable[[Float[Array, "..."]], Float[Array, "..."]]:
-    """Look an activation up by name."""
-    return ACTIVATIONS[check_choice(name, "activation", ACTIVATIONS)]
-
-
 class MLP(eqx.Module):
     """`x -> W_n a(... a(W_1 x + b_1) ...) + b_n`, plus `x` itself where `skip` is set.
 
@@ -58,7 +53,7 @@ class MLP(eqx.Module):
         chained = [w.shape for w in self.weights] == [*zip(outs, ins, strict=True)]
         if not chained or [b.shape for b in self.biases] != [(size,) for size in outs]:
             raise ValueError("the layers of an MLP must chain: each `in` size is the `out` size before it.")
-        activation(self.activation)
+        check_choice(self.activation, "activation", ACTIVATIONS)
 
     @property
     def in_size(self) -> int:
@@ -72,7 +67,7 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """Map one point."""
-        act, h = activation(self.activation), x
+        act, h = ACTIVATIONS[self.activation], x
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             h = act(weight @ h + bias)
         y = self.weights[-1] @ h + self.biases[-1]
@@ -115,18 +110,3 @@ def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], *, zero_last: bool) -> t
     if zero_last:
         weights[-1] = jnp.zeros_like(weights[-1])
     return tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:])
-
-
-class NoiseConditional(eqx.Module):
-    """A score net for many noise levels: `s(x, sigma) = mlp(x / sqrt(1 + sigma^2), log sigma) / sigma`.
-
-    The input is brought to unit scale and the output carries the `1/sigma` of every smoothed score,
-    so that the net itself answers at one scale throughout.
-    """
-
-    net: MLP
-
-    def __call__(self, x: Float[Array, " dim"], sigma: Float[Array, ""]) -> Float[Array, " dim"]:
-        """Return the score of the draws smoothed by `N(0, sigma^2 I)`, at one point."""
-        scaled = x / jnp.sqrt(1.0 + sigma**2)
-        return self.net(jnp.append(scaled, jnp.log(sigma))) / sigma

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Score
 from pushforward.checks import check_choice, check_positive
-from pushforward.divergence import value_and_divergence
+from pushforward.divergence import stein_value, value_and_divergence
 from pushforward.objectives.base import Latents, Network, Objective, OneKey, Scalar, View, Wants, push
 
 
@@ -87,9 +87,5 @@ class FisherStein(Objective):
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the Fisher-Stein value of the frozen critic."""
-
-        def one(point):
-            value, divergence = value_and_divergence(view.score, point)
-            return view.target.score(point) @ value + divergence - self.weight * value @ value
-
-        return jnp.mean(jax.vmap(one)(push(network, z)))
+        s_q, f, weight = view.target.score, view.score, self.weight
+        return jnp.mean(jax.vmap(lambda point: stein_value(s_q, f, point, weight))(push(network, z)))

@@ -52,7 +52,7 @@ def break_even(
     train_seconds = _told_seconds(sampler) if train_seconds is None else train_seconds
     spent = check_positive(train_seconds, "train_seconds")
     need("Counting effective draws stands on", "arviz", "draws")
-    from pushforward.mcmc.nuts import algorithm  # needs an extra, too
+    from pushforward.payback.nuts import algorithm  # needs an extra, too
 
     keys = jax.random.split(key, 3)
     frame, seconds = units_and_pace(keys[0], sampler, num_draws)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.latents import Latent, Mixture
-from pushforward.networks import Coupled, untouched
+from pushforward.networks import Coupled, Identity
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.host import into, on_device
 from pushforward.recipe.peaks import Peaks
@@ -124,7 +124,7 @@ class State:
     @property
     def map(self) -> Any:
         """The network, or the identity where there is none."""
-        return untouched(self.dim) if self.network is None else self.network
+        return Identity(self.dim) if self.network is None else self.network
 
     @property
     def start(self) -> Coupled | None:

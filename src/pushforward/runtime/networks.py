@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pushforward.checks import check_choice
+from pushforward.checks import check_choice, check_count
 from pushforward.runtime.activations import ACTIVATIONS
 from pushforward.runtime.products import multiply, piece_rows
 from pushforward.structure import LEAST, MOST
@@ -120,4 +120,21 @@ class Coupled:
             out[:, moved] = out[:, moved] * np.exp(stretch) + both[:, self.in_size :][:, moved]
 
 
-Network: TypeAlias = MLP | Modulated | Coupled
+class Identity:
+    """The map that changes nothing."""
+
+    narrow = True
+
+    def __init__(self, size: int):
+        self.in_size = self.out_size = check_count(size, "size")
+
+    def cast(self, dtype: np.dtype) -> "Identity":
+        """Return the map itself, which holds no numbers."""
+        return self
+
+    def __call__(self, x: np.ndarray, out: np.ndarray, scratch: Scratch) -> None:
+        """Copy the rows of `x` into `out`."""
+        np.copyto(out, x)
+
+
+Network: TypeAlias = MLP | Modulated | Coupled | Identity

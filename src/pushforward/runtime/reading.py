@@ -8,12 +8,12 @@ import numpy as np
 from pushforward.container import BadFileError, read
 from pushforward.runtime.frame import Frame
 from pushforward.runtime.latents import LAWS
-from pushforward.runtime.networks import MLP, Coupled, Modulated
+from pushforward.runtime.networks import MLP, Coupled, Identity, Modulated
 from pushforward.runtime.sampler import Sampler
 from pushforward.structure import rebuild
 
-_CLASSES = {"MLP": MLP, "Modulated": Modulated, "Coupled": Coupled, "Frame": Frame, **LAWS}
-_LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated, Coupled)
+_LAWS, _NETWORKS = tuple(LAWS.values()), (MLP, Modulated, Coupled, Identity)
+_CLASSES = {cls.__name__: cls for cls in (*_NETWORKS, Frame, *_LAWS)}
 
 
 def load(path: str | os.PathLike) -> Sampler:

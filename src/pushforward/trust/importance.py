@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.frame import InFrame
 from pushforward.latents import Mixture
-from pushforward.networks import Coupled
+from pushforward.networks import Invertible
 from pushforward.sampler import Sampler
 from pushforward.trust.line import Line
 from pushforward.trust.settings import LIMITS
@@ -23,7 +23,7 @@ def importance_lines(key: Key[Array, ""], sampler: Any, target: Target, num_draw
     if not isinstance(sampler, Sampler) or not isinstance(sampler.latent, Mixture):
         return []
     latent, network = sampler.latent, sampler.network
-    if latent.dim != sampler.dim or not (sampler.dim <= LIMITS.max_dim or isinstance(network, Coupled)):
+    if latent.dim != sampler.dim or not (sampler.dim <= LIMITS.max_dim or isinstance(network, Invertible)):
         return []
     z = latent.sample(key, num_draws)
     return [weights_line(np.asarray(log_weights(InFrame(target, sampler.frame), latent, network, z)))]

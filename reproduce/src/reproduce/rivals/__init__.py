@@ -2,5 +2,5 @@
 
     from reproduce.rivals import flow, langevin, svgd
 
-Chains that the library needs itself are in `pushforward.mcmc`. Nothing is imported until a module is.
+Nothing is imported until a module is.
 """

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick
+from reproduce.rivals.chains import pick
 
 KERNEL = blackjax.nuts.build_kernel()
 FORGET, DELAY, PULL = 0.75, 10.0, 0.05

@@ -5,12 +5,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from blackjax.sgmcmc.diffusions import overdamped_langevin
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick, rms, start
+from reproduce.rivals.chains import pick, rms, start
 
 Positions = Float[Array, "n dim"]
 
@@ -25,9 +24,8 @@ def algorithm(
 
         x <- x + eps s(x) + sqrt(2 eps) xi        (facts 3.2)
 
-    BlackJAX's solver has this very convention; the other, `eps/2` and `sqrt(eps)`, moves half as
-    far and is not what the paper ran. It takes the population as one array, so that the noise of
-    all chains comes from one call and not from a key each.
+    The other convention, `eps/2` and `sqrt(eps)`, moves half as far and is not what the paper ran. The
+    noise of all chains comes from one call and not from a key each.
 
     **Arguments:**
 
@@ -53,6 +51,5 @@ def _step(
     key: Key[Array, ""], state: Positions, *, target: Target, step_size: Float[Array, ""]
 ) -> tuple[Positions, dict[str, Any]]:
     score = jax.vmap(target.score)(state)
-    # BlackJAX's hints say `float` and a tree where an array is as good.
-    moved: Any = overdamped_langevin()(key, state, score, step_size)  # pyright: ignore[reportArgumentType]
-    return moved, {"score_norm": rms(score)}
+    noise = jnp.sqrt(2.0 * step_size) * jax.random.normal(key, state.shape)
+    return state + step_size * score + noise, {"score_norm": rms(score)}

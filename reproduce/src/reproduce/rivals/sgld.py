@@ -5,12 +5,11 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from blackjax.sgmcmc.diffusions import overdamped_langevin
 from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick
+from reproduce.rivals.chains import pick
 
 
 class Walk(NamedTuple):
@@ -69,8 +68,8 @@ class _Chain(eqx.Module):
     def step(self, key: Key[Array, ""], state: Walk) -> tuple[Walk, dict[str, Any]]:
         eps = self.step_size / (state.steps + 1.0) ** self.decay
         score = self.target.score(state.position)
-        # BlackJAX's hints say `float` where an array is as good.
-        moved: Any = overdamped_langevin()(key, state.position, score, eps)  # pyright: ignore[reportArgumentType]
+        noise = jnp.sqrt(2.0 * eps) * jax.random.normal(key, score.shape)
+        moved = state.position + eps * score + noise
         # Iterates of one stretch overwrite each other, so that its last one stays.
         place = (state.steps // self.keep_every) % self.num_kept
         info = {"score_norm": jnp.linalg.norm(score), "step_size": eps}

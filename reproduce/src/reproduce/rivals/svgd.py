@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, Key
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
 from pushforward.kernels import RBF, median_bandwidth
-from pushforward.mcmc.chains import pick, rms, start
+from reproduce.rivals.chains import pick, rms, start
 
 DECAY, FUDGE = 0.9, 1e-6
 

@@ -56,7 +56,7 @@ def reference_row(row: Row, settings: Settings, store: Store) -> list[Record]:
 
 def long_nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
     """Return thinned draws of long chains, `(sweeps, chains, dim)`."""
-    from pushforward.mcmc import nuts
+    from pushforward.payback import nuts
 
     algorithm = nuts.algorithm(
         target, num_chains=s.reference_chains, num_warmup=s.reference_warmup, initial_scale=found.start_scale
@@ -69,7 +69,8 @@ def long_nuts(target: Target, found: Case, s: Settings) -> np.ndarray:
 
 
 def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:
-    from pushforward.mcmc import tempering
+    from pushforward.mcmc.replicas import cold_positions
+    from reproduce.rivals import tempering
 
     chains = 2 * s.reference_chains
     algorithm = tempering.algorithm(
@@ -85,9 +86,8 @@ def _tempering(target: Target, found: Case, s: Settings) -> np.ndarray:
     pieces = []
     # The warm-up in pieces of the same size, so that one program serves both.
     for number in range(-(-warmup // piece) + PIECES):
-        state, draws, _ = tempering.cold_positions(
-            algorithm, key_run, state, jnp.asarray(number * piece), piece, s.reference_thin
-        )
+        first = jnp.asarray(number * piece)
+        state, draws, _ = cold_positions(algorithm.step, key_run, state, first, piece, s.reference_thin)
         if number * piece >= warmup:
             pieces.append(np.asarray(draws))
     return np.concatenate(pieces)[:kept]

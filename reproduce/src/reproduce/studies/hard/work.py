@@ -154,7 +154,7 @@ def _seconds_for(row: Row, settings: Settings, store: Store) -> float:
 
 def nuts_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
     """Run NUTS, warm-up and compilation included, until the default's seconds are over."""
-    from pushforward.mcmc import nuts
+    from pushforward.payback import nuts
 
     s, allowed = judge.settings, _seconds_for(row, judge.settings, store)
     algorithm = nuts.algorithm(

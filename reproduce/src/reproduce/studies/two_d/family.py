@@ -114,8 +114,7 @@ def exact_row(row: Row, judge: Judge, store: Store) -> list[Record]:
 
 def algorithm_of(method: str, judge: Judge, num_chains: int) -> Algorithm:
     """Return Langevin dynamics, HMC or SVGD with the paper's settings, which are their defaults."""
-    from pushforward.mcmc import hmc
-    from reproduce.rivals import langevin, svgd
+    from reproduce.rivals import hmc, langevin, svgd
 
     if method == "svgd":
         return svgd.algorithm(judge.target, num_particles=num_chains)

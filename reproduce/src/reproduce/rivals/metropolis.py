@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
-from pushforward.mcmc.chains import pick, start
+from reproduce.rivals.chains import pick, start
 
 
 def algorithm(
@@ -34,41 +34,29 @@ def algorithm(
     - `num_chains`: each is one draw.
     - `initial_scale`: chains start at `N(0, initial_scale^2 I)`.
     """
-    num_chains = check_count(num_chains, "num_chains")
     scale = jnp.asarray(check_positive(initial_scale, "initial_scale"))
-    return Algorithm(
-        init=eqx.Partial(_init, target=target, init_chain=init_chain, num_chains=num_chains, scale=scale),
-        step=eqx.Partial(_step, target=target, kernel=kernel, parameters=parameters),
-        sample=_sample,
-    )
+    chains = _Chains(target, parameters, scale, kernel, init_chain, check_count(num_chains, "num_chains"))
+    return Algorithm(chains.init, chains.step, _sample)
 
 
-def _init(
-    key: Key[Array, ""],
-    *,
-    target: Target,
-    init_chain: Callable[..., Any],
-    num_chains: int,
-    scale: Float[Array, ""],
-) -> Any:
-    positions = start(key, num_chains, target.dim, scale)
-    return jax.vmap(lambda x: init_chain(x, target.log_density))(positions)
+class _Chains(eqx.Module):
+    target: Target
+    parameters: dict[str, PyTree]
+    scale: Float[Array, ""]
+    kernel: Callable[..., Any] = eqx.field(static=True)
+    init_chain: Callable[..., Any] = eqx.field(static=True)
+    num_chains: int = eqx.field(static=True)
 
+    def init(self, key: Key[Array, ""]) -> Any:
+        positions = start(key, self.num_chains, self.target.dim, self.scale)
+        return jax.vmap(lambda x: self.init_chain(x, self.target.log_density))(positions)
 
-def _step(
-    key: Key[Array, ""],
-    state: Any,
-    *,
-    target: Target,
-    kernel: Callable[..., Any],
-    parameters: dict[str, PyTree],
-) -> tuple[Any, dict[str, Any]]:
-    def one_chain(key, state):
-        return kernel(key, state, target.log_density, **parameters)
+    def step(self, key: Key[Array, ""], state: Any) -> tuple[Any, dict[str, Any]]:
+        def one_chain(key, state):
+            return self.kernel(key, state, self.target.log_density, **self.parameters)
 
-    keys = jax.random.split(key, state.position.shape[0])
-    state, info = jax.vmap(one_chain)(keys, state)
-    return state, {"acceptance": jnp.mean(info.acceptance_rate)}
+        state, info = jax.vmap(one_chain)(jax.random.split(key, self.num_chains), state)
+        return state, {"acceptance": jnp.mean(info.acceptance_rate)}
 
 
 def _sample(key: Key[Array, ""], state: Any, n: int) -> Float[Array, "n dim"]:

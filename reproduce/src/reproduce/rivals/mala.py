@@ -1,13 +1,11 @@
 """The Metropolis-adjusted Langevin algorithm, by BlackJAX: LD without its bias."""
 
+import blackjax
 import jax.numpy as jnp
 
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_positive
-from pushforward.mcmc import metropolis
-from pushforward.optional import need
-
-blackjax = need("This chain stands on", "blackjax", "mcmc")
+from reproduce.rivals import metropolis
 
 # One kernel for all: `build_kernel` makes a new function at each call, and each would be compiled.
 KERNEL = blackjax.mala.build_kernel()
