@@ -121,10 +121,14 @@ def _check(path: Path, about: dict[str, Any], identity: Identity, kind: str) -> 
     if about.get("kind") != kind or not isinstance(about.get("identity"), dict):
         raise BadFileError(f"{path} is not a checkpoint's {kind}.")
     if found := differences(about["identity"], identity):
-        raise OtherRunError(
-            f"`checkpoint`: {path.parent} holds another fit: {'; '.join(found[:8])}. Choose another folder, "
-            "remove it, or ask for the same fit."
-        )
+        raise _other(path, found)
+
+
+def _other(path: Path, found: list[str]) -> OtherRunError:
+    return OtherRunError(
+        f"`checkpoint`: {path.parent} holds another fit: {'; '.join(found[:8])}. Choose another folder, "
+        "remove it, or ask for the same fit."
+    )
 
 
 def _row(row: Any) -> dict[str, int | float]:
@@ -138,11 +142,8 @@ def pack(tree: Any, about: dict[str, Any]) -> bytes:
     places = jax.tree_util.tree_leaves_with_path(tree)
     arrays = {jax.tree_util.keystr(place): np.asarray(leaf, order="C") for place, leaf in places}
     tensors = {name: array for name, array in arrays.items() if str(array.dtype) in files.DTYPES}
-    integers = {
-        name: {"dtype": str(array.dtype), "value": array.tolist()}
-        for name, array in arrays.items()
-        if name not in tensors
-    }
+    rest = {name: array for name, array in arrays.items() if name not in tensors}
+    integers = {name: {"dtype": str(array.dtype), "value": array.tolist()} for name, array in rest.items()}
     body = json.dumps({**about, "integers": integers})
     words = {"format": FORMAT, "version": str(VERSION), "body": body, "sha256": digest(body, tensors)}
     return safetensors.numpy.save(tensors, metadata=words)
@@ -153,7 +154,8 @@ def unpack(
 ) -> tuple[Any, dict[str, Any]]:
     """Return a tree like `template` with the file's numbers, and its words; anything amiss is an error.
 
-    `check` looks at the words before the numbers are believed.
+    `check` looks at the words before the numbers are believed. Other arrays than those of `template` are an
+    `OtherRunError`: the file is whole, but not this fit's.
     """
     places, structure = jax.tree_util.tree_flatten_with_path(template)
     likes = {jax.tree_util.keystr(place): like for place, like in places}
@@ -162,19 +164,13 @@ def unpack(
         about = dict(json.loads(body))
         check(about)
         integers = about.pop("integers")
-        if sorted(likes) != sorted([*tensors, *integers]):
-            raise ValueError("it holds other arrays than this fit has.")
-        leaves = [_leaf(name, like, tensors, integers) for name, like in likes.items()]
-    return jax.tree_util.tree_unflatten(structure, leaves), about
-
-
-def _leaf(name: str, like: Any, tensors: dict[str, np.ndarray], integers: dict[str, Any]) -> jax.Array:
-    if name in tensors:
-        value, kind = tensors[name], str(tensors[name].dtype)
-    else:
-        value, kind = integers[name]["value"], integers[name]["dtype"]
-    # A copy: the file's bytes need not stay in memory, and JAX may write to what it is given.
-    array = np.array(value, like.dtype) if kind == str(like.dtype) else None
-    if array is None or array.shape != like.shape:
-        raise ValueError(f"array {name!r} is of another type or shape than this fit has.")
-    return jax.device_put(array)
+        kinds = {name: str(array.dtype) for name, array in tensors.items()}
+        kinds |= {name: str(each["dtype"]) for name, each in integers.items()}
+        if kinds != {name: str(like.dtype) for name, like in likes.items()}:
+            raise _other(Path(path), ["it has other arrays than this fit"])
+        values = tensors | {name: each["value"] for name, each in integers.items()}
+        # Copies: the file's bytes need not stay in memory, and JAX may write to what it is given.
+        leaves = [np.array(values[name], like.dtype) for name, like in likes.items()]
+        if [leaf.shape for leaf in leaves] != [like.shape for like in likes.values()]:
+            raise _other(Path(path), ["its arrays are of other shapes than this fit's"])
+    return jax.tree_util.tree_unflatten(structure, jax.device_put(leaves)), about

@@ -191,7 +191,7 @@ def _memory(key: Key[Array, ""], target: Target, recipe: Recipe, folder: Any, ev
     with tempfile.TemporaryDirectory() as passing:
         here = folder if folder is not None and chief else passing
         identity = identity_of(key, target, recipe)
-        with closing(Checkpoint(here, identity, every=every, writes=chief)) as memory:
+        with closing(Checkpoint(here, identity, every=every, writes=chief, after_loss=folder)) as memory:
             yield memory
 
 
