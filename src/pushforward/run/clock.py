@@ -78,7 +78,7 @@ class Clock:
 
     @contextmanager
     def alarm(self, can_stop: Callable[[], bool]) -> Iterator[None]:
-        """Raise `TimeIsUp` in the middle of what is being done when the budget is over, once that `can_stop`.
+        """Raise `TimeIsUp` in the middle of whatever runs when the budget is over, once that `can_stop`.
 
         Only a main thread hears an alarm, if nobody else has set one; a fit in another ends between two stages.
         """
