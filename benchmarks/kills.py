@@ -2,10 +2,10 @@
 
     python benchmarks/kills.py [--kills 200] [--only fit-default] [--out results/kills.jsonl]
 
-Each piece of work is run undisturbed, and then again and again: killed by SIGKILL, in a fit once a given stage has
-begun, and called once more until it is done. It is lost if it does not come to its end, if what it leaves behind
-is not bit by bit what it left undisturbed, or if a kill leaves half a file under the name of a whole one. Pieces
-already recorded are left out, so the benchmark may be stopped at any time.
+Each piece of work is run undisturbed, and then again and again: killed by SIGKILL, in a fit once a given stage
+has begun, and called once more until it is done. It is lost if it does not come to its end, or if what it
+leaves is not bit by bit what it left undisturbed. Pieces already recorded are left out, so the benchmark may
+be stopped at any time.
 """
 
 import argparse
@@ -40,13 +40,14 @@ IMPORTED = (equinox, optax, scipy.special)
 
 SMALL = {
     "annealing.num_particles": 64, "num_steps": 40, "width": 4, "batch_size": 8, "search.num_walks": 16,
-    "search.rounds": 2, "search.round_steps": 20, "search.newton_steps": 3, "search.looks": 4096, "path.enough": 2.0,
-    "adapt.enough": 1e9, "annealing.num_sweeps": 2, "annealing.most_temperatures": 3, "maps.rounds": 2,
-    "maps.steps_first": 20, "maps.steps_next": 20, "maps.steps_to_choose": 10, "maps.batch_size": 8, "maps.good": 2.0,
-    "judge.learnt": 2.0, "judge.least": 2.0, "judge.least_nats": 0.0, "judge.low": -1e9, "judge.in_vain": -1.0,
-    "reweight.num_draws": 256, "reweight.marginal_steps": 10, "law.steps": 3, "clock.rows": 10,
-    "fallback.num_steps": 3, "fallback.usual_pieces": 3, "fallback.least_pieces": 2, "fallback.num_warmup": 4,
-    "fallback.levels": 3, "fallback.num_leapfrog": 2, "fallback.heating": 2,
+    "search.rounds": 2, "search.round_steps": 20, "search.newton_steps": 3, "search.looks": 4096,
+    "path.enough": 2.0, "adapt.enough": 1e9, "annealing.num_sweeps": 2, "annealing.most_temperatures": 3,
+    "maps.rounds": 2, "maps.steps_first": 20, "maps.steps_next": 20, "maps.steps_to_choose": 10,
+    "maps.batch_size": 8, "maps.good": 2.0, "judge.learnt": 2.0, "judge.least": 2.0,
+    "judge.least_nats": 0.0, "judge.low": -1e9, "judge.in_vain": -1.0, "reweight.num_draws": 256,
+    "reweight.marginal_steps": 10, "law.steps": 3, "clock.rows": 10, "fallback.num_steps": 3,
+    "fallback.usual_pieces": 3, "fallback.least_pieces": 2, "fallback.num_warmup": 4, "fallback.levels": 3,
+    "fallback.num_leapfrog": 2, "fallback.heating": 2,
 }  # fmt: skip
 """A recipe by which every stage of the default has something to do, and none does much."""
 
@@ -90,31 +91,42 @@ def fit(name: str) -> Callable[[Path], None]:
     return work
 
 
+def inputs(folder: Path) -> None:
+    """Leave a sampler and two parts of draws in a folder, for commands to read."""
+    os.chdir(folder)
+    method = pf.methods.KL(frame="identity", width=8, num_steps=20)
+    done = pf.fit(jax.random.key(SEED), pf.targets.rosenbrock(), method=method, progress=False, throw=False)
+    done.sampler.save("sampler.pf")
+    for part in (1, 2):
+        words = [
+            "sample",
+            "sampler.pf",
+            "-n",
+            "100000",
+            "--shard",
+            f"{part}/2",
+            "--out",
+            f"part-{part}.npy",
+            "-q",
+        ]
+        app(words, standalone_mode=False)
+
+
 def command(*words: str, left: str) -> Callable[[Path], None]:
-    """Return the work of a command, called in a folder with a sampler and two parts of draws."""
+    """Return the work of a command, called in a folder beside that of its inputs."""
 
     def work(folder: Path) -> None:
         os.chdir(folder)
-        if not Path("sampler.pf").exists():
-            sampler = pf.fit(
-                jax.random.key(SEED), pf.targets.rosenbrock(), method=pf.methods.KL(frame="identity", width=8),
-                steps=20, progress=False, throw=False,
-            ).sampler  # fmt: skip
-            for part in () if "join" not in words else ("1/2", "2/2"):
-                sampler.save("s.pf")
-                out = f"part-{part[0]}.npy"
-                app(
-                    ["sample", "s.pf", "-n", "100000", "--shard", part, "--out", out, "-q"],
-                    standalone_mode=False,
-                )
-            sampler.save("sampler.pf")
         (folder / "began").write_text("command")
-        # What a kill has left must not be taken for the whole: a command that finds it says so, or it is complete.
+        # What a kill has left is the whole or nothing: half a file would be taken for the whole here.
         if not Path(left).exists():
             app([*words], standalone_mode=False)
-        whole = Path(left).read_bytes() if Path(left).is_file() else (Path(left) / "sampler.pf").read_bytes()
-        stray = [each.name for each in folder.iterdir() if each.name.endswith(".part")]
-        (folder / "sha256").write_text(hashlib.sha256(whole + str(stray).encode()).hexdigest())
+        if Path(left).is_dir():
+            leaves = jax.tree.leaves(pf.load(Path(left) / "sampler.pf"))
+            whole = b"".join(jax.device_get(leaf).tobytes() for leaf in leaves)
+        else:
+            whole = Path(left).read_bytes()
+        (folder / "sha256").write_text(hashlib.sha256(whole).hexdigest())
 
     return work
 
@@ -148,14 +160,14 @@ COMMANDS = {
         "out",
         ("fit", "rosenbrock", "--method", "kl", *TINY, "--checkpoint", "kept", "--out", "out", "-q"),
     ),
-    "sample": ("d.npy", ("sample", "sampler.pf", "-n", "1000000", "--out", "d.npy", "-q")),
-    "sample-csv": ("d.csv", ("sample", "sampler.pf", "-n", "50000", "--out", "d.csv", "-q")),
+    "sample": ("d.npy", ("sample", "../inputs/sampler.pf", "-n", "1000000", "--out", "d.npy", "-q")),
+    "sample-csv": ("d.csv", ("sample", "../inputs/sampler.pf", "-n", "50000", "--out", "d.csv", "-q")),
     "sample-shard": (
         "d.npy",
-        ("sample", "sampler.pf", "-n", "1000000", "--shard", "1/2", "--out", "d.npy", "-q"),
+        ("sample", "../inputs/sampler.pf", "-n", "1000000", "--shard", "1/2", "--out", "d.npy", "-q"),
     ),
-    "join": ("d.npy", ("join", "part-1.npy", "part-2.npy", "--out", "d.npy")),
-    "export": ("s.onnx", ("export", "sampler.pf", "--out", "s.onnx")),
+    "join": ("d.npy", ("join", "../inputs/part-1.npy", "../inputs/part-2.npy", "--out", "d.npy")),
+    "export": ("s.onnx", ("export", "../inputs/sampler.pf", "--out", "s.onnx")),
 }
 PIECES = {
     "fit-default": Piece(fit("default"), DEFAULT, 0.36),
@@ -213,6 +225,9 @@ def run(name: str, piece: Piece, wanted: int) -> dict[str, float]:
     """Kill a piece of work so often, and count what was lost."""
     rng, found = random.Random(f"{SEED} {name}"), {"kills": 0, "runs": 0, "lost": 0}
     with tempfile.TemporaryDirectory() as place:
+        if name.startswith("command"):
+            (Path(place) / "inputs").mkdir()
+            ended(in_child(inputs, Path(place) / "inputs"), lambda: False)
         for which in ("first", "undisturbed"):
             folder = Path(place) / which
             folder.mkdir()
@@ -222,7 +237,7 @@ def run(name: str, piece: Piece, wanted: int) -> dict[str, float]:
         if not (folder / "sha256").exists():
             raise RuntimeError(f"{name} does not run undisturbed: {(folder / 'log').read_text()[-2000:]}")
         expected = (folder / "sha256").read_text()
-        longest = {stage: seconds for stage in piece.stages}
+        longest = dict.fromkeys(piece.stages, seconds)
         longest |= {f.name[8:]: float(f.read_text()) for f in folder.glob("seconds-*")}
         stages = [stage for stage in piece.stages if stage in longest and (len(piece.stages) == 1 or
                   (folder / f"seconds-{stage}").exists())]  # fmt: skip

@@ -91,7 +91,8 @@ class Fallback(Record):
 class Clock(Record):
     """How a budget is spent, and how often a fit looks up."""
 
-    rounds_until: float = 0.6  # shares of the budget after which no round begins,
+    search_until: float = 0.3  # shares of the budget after which no round of the search begins,
+    rounds_until: float = 0.6  # no round of particles,
     maps_until: float = 0.8  # no first map, which is training too,
     train_until: float = 0.92  # no training step,
     walk_until: float = 0.96  # no walk of particles

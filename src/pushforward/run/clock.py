@@ -78,9 +78,9 @@ class Clock:
 
     @contextmanager
     def alarm(self, can_stop: Callable[[], bool]) -> Iterator[None]:
-        """Raise `TimeIsUp` in the middle of whatever runs when the budget is over, once that `can_stop`.
+        """Raise `TimeIsUp` amid whatever runs when the budget is over, once that `can_stop`.
 
-        Only a main thread hears an alarm, if nobody else has set one; a fit in another ends between two stages.
+        Only a main thread hears it, if nobody else has set one; in another a fit ends between two stages.
         """
         mine = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
         many = self.crew.many or self.seconds == float("inf")

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -116,6 +117,7 @@ def fit(
 
     Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`, or is raised where there is none.
     """
+    began = time.monotonic()
     check_key(key)
     # A process may fit any number of targets, one after the other.
     let_programs_go()
@@ -131,6 +133,7 @@ def fit(
     show = progress and distributed.is_chief()
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
         clock = Clock(numbers, seconds=seconds, plans=plans, memory=memory, callback=callback, show=show)
+        clock.started = began
         seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
         numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
         driver = Driver(key, start.resumed(seen) if start else State(target=seen), numbers, clock)
