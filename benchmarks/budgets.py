@@ -2,9 +2,9 @@
 
     python benchmarks/budgets.py [--budgets 5 15 60] [--busy 0 3] [--out results/budgets.jsonl]
 
-`over` is the time beyond the budget, in units of what is allowed: a fifth of it and two seconds. Up to one
-it is within. Beside the fit run as many processes as `--busy` says, each with work for one core. `steps=30` has no
-budget; its row says how long a fit of so few steps takes in all.
+`over` is the time beyond the budget, in units of what is allowed: a fifth of it and two seconds. Up to
+one it is within. Beside the fit run as many processes as `--busy` says, each with work for a core. `steps=30`
+has no budget; its row says how long a fit of so few steps takes in all.
 """
 
 import argparse
@@ -26,10 +26,10 @@ TARGETS = ("rosenbrock", "funnel_nd", "gmm40")
 WORKER = """
 import json, sys, time
 import jax, pushforward as pf
-target = getattr(pf.targets, sys.argv[1])()
+target, fit = getattr(pf.targets, sys.argv[1])(), pf.fit
 options = json.loads(sys.argv[2])
 began = time.monotonic()
-done = pf.fit(jax.random.key(0), target, progress=False, throw=False, **options)
+done = fit(jax.random.key(0), target, progress=False, throw=False, **options)
 seconds = time.monotonic() - began
 found = {"seconds": seconds, "outcome": done.outcome.name}
 found["phases"] = [[each["phase"], each["seconds"]] for each in done.phases]

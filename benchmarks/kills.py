@@ -2,9 +2,9 @@
 
     python benchmarks/kills.py [--kills 200] [--only fit-default] [--out results/kills.jsonl]
 
-Each piece of work is run undisturbed, and then again and again: killed by SIGKILL, in a fit once a given stage
-has begun, and called once more until it is done. It is lost if it does not come to its end, or if what it
-leaves is not bit by bit what it left undisturbed. Pieces already recorded are left out, so the benchmark may
+Each piece of work is run undisturbed, and then again and again: killed by SIGKILL, in a fit once a certain
+stage has begun, and called once more until it is done. It is lost if it does not come to its end, or if what
+it leaves is not bit by bit what it left undisturbed. Pieces already recorded are left out, so the benchmark may
 be stopped at any time.
 """
 
@@ -171,7 +171,7 @@ COMMANDS = {
 }
 PIECES = {
     "fit-default": Piece(fit("default"), DEFAULT, 0.36),
-    **{f"fit-{name}": Piece(fit(name), ("anneal", "train" if name != "annealed" else "maps"), 0.28 / len(OTHERS))
+    **{f"fit-{name}": Piece(fit(name), ("anneal", "maps" if name == "annealed" else "train"), 0.035)
        for name in OTHERS},
     **{f"command-{name}": Piece(command(*words, left=left), ("command",), 0.28 / len(COMMANDS))
        for name, (left, words) in COMMANDS.items()},

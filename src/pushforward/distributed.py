@@ -10,8 +10,11 @@ done alike everywhere. What could differ between machines is done once, by the c
 to the others: what the stages before the training found, the state to begin with, the moment to stop.
 """
 
+import atexit
 import itertools
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -125,9 +128,21 @@ def agree(numbers: list[int]) -> np.ndarray:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether an error says that another process is gone, rather than that something is wrong."""
+    """Whether an error says that another process is gone, rather than that something is wrong.
+
+    If so, this one ends at once when its work is done: in good order it would wait for the other.
+    """
     words = str(error).lower()
-    return came_from_running(error) and any(sign in words for sign in SIGNS_OF_LOSS)
+    lost = came_from_running(error) and any(sign in words for sign in SIGNS_OF_LOSS)
+    if lost:
+        atexit.register(_leave)
+    return lost
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 class Ears:

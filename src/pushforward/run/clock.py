@@ -64,8 +64,6 @@ class Clock:
         # All devices there are share the batches.
         self.crew = Crew(batch_mesh(), many=jax.process_count() > 1)
         self.observe: Callable[[str], None] = lambda words: None
-        self.training = False
-        """Whether the loop runs, which can be stopped anywhere."""
 
     def until(self, share: float) -> float:
         """Return when a share of the budget is spent; all of it, where nothing is planned."""
@@ -89,7 +87,7 @@ class Clock:
             return
 
         def ring(*_: Any) -> None:
-            if can_stop() or self.training:
+            if can_stop():
                 raise TimeIsUp
             signal.setitimer(signal.ITIMER_REAL, self.numbers.again)
 
@@ -101,15 +99,6 @@ class Clock:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-
-    @contextmanager
-    def in_training(self) -> Iterator[None]:
-        """Let the alarm ring while the loop runs, which can be stopped anywhere."""
-        self.training = True
-        try:
-            yield
-        finally:
-            self.training = False
 
     def particles(self, target: Target, recipe: Recipe) -> int:
         """Return how many particles there is time for, at most those of the recipe."""

@@ -103,7 +103,7 @@ def fit(
         `combined`, ..., or a method with some choices changed: `methods.KL(width=128, matching=Sliced(4))`.
     - `settings`: instead of a method, how the network is trained: `preset("kl", width=128)`.
     - `recipe`: instead of both, every number of every stage, such as `fit.recipe` of an earlier fit.
-    - `steps`: training steps, in place of the method's.
+    - `steps`: training steps, in place of the method's; if fewer, the stages before do less in proportion.
     - `progress`: show a progress bar on standard error.
     - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE`; otherwise
         the outcome alone says so.
@@ -122,10 +122,13 @@ def fit(
     # A process may fit any number of targets, one after the other.
     let_programs_go()
     chosen = method_of(method, settings, recipe)
+    usual = chosen.recipe.training.num_steps
     if steps is not None:
         chosen = chosen.replace(num_steps=check_count(steps, "steps"))
     require_target(key_for(key, "preflight"), target)
     numbers = for_target(chosen.recipe, target)
+    if steps is not None and steps < usual:
+        numbers = _in_proportion(numbers, steps / usual)
     # What can go on later, or has been told how far to go, is cut and not planned.
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
     plans = budget is not None and not told and jax.process_count() == 1
@@ -176,6 +179,19 @@ def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: 
 
         raise FitError(why_broken(key_for(key, "failure"), target, done, state.why), done)
     return done
+
+
+def _in_proportion(recipe: Recipe, share: float) -> Recipe:
+    """Return a recipe whose stages before and after the training do only a share of their work as well."""
+    annealing, maps = recipe.annealing, recipe.maps
+    assert annealing.num_particles is not None
+    few = max(annealing.least_on_memory, int(share * annealing.num_particles))
+    names = ("steps_first", "steps_next", "steps_to_choose")
+    return recipe.replace(
+        annealing={"num_particles": min(few, annealing.num_particles)},
+        maps={name: max(1, int(share * getattr(maps, name))) for name in names},
+        reweight={"marginal_steps": max(1, int(share * recipe.reweight.marginal_steps))},
+    )
 
 
 @contextmanager

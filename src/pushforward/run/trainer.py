@@ -70,7 +70,7 @@ class Trainer:
         if start is not None and self.weighs:
             self.seen = {row["step"]: row["efficiency"] for row in start.rows}
         show = progress_bar(self.state.target.name, parts.num_steps, show=clock.show)
-        with show as self.bar, clock.crew.ears, clock.in_training():
+        with show as self.bar, clock.crew.ears:
             result = run(
                 self.key, self.algorithm(), fresh, start=start,
                 num_steps=parts.num_steps, log_every=max(1, parts.num_steps // numbers.rows),
