@@ -4,8 +4,8 @@
 
 Each piece of work is run undisturbed, and then again and again: killed by SIGKILL, in a fit once a certain
 stage has begun, and called once more until it is done. It is lost if it does not come to its end, or if what
-it leaves is not bit by bit what it left undisturbed. Pieces already recorded are left out, so the benchmark may
-be stopped at any time.
+it leaves is not bit by bit what it left undisturbed. Pieces already recorded are left out, so the benchmark
+may be stopped at any time.
 """
 
 import argparse

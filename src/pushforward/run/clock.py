@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm, Target
-from pushforward.distributed import on_all
+from pushforward.devices import batch_mesh, on_all
 from pushforward.probing import ROWS, seconds_a_look
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
@@ -27,7 +27,7 @@ from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts
 from pushforward.training.loop import LoopResult, Row, nothing, run_piece
 from pushforward.training.outcome import TimeIsUp
-from pushforward.training.pace import Crew, batch_mesh
+from pushforward.training.pace import Crew
 
 
 class Progress(dict[str, Any]):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm
-from pushforward.distributed import on_all
+from pushforward.devices import on_all
 from pushforward.metrics.ksd import ksd_imq_v
 from pushforward.objectives.exact_kl import ExactKL
 from pushforward.recipe.host import (

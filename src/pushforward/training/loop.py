@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from pushforward.base import Algorithm
-from pushforward.distributed import on_all, on_own
+from pushforward.devices import on_all, on_own
 from pushforward.programs import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome, ended_by
 from pushforward.training.pace import Crew

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Key
@@ -45,12 +44,6 @@ class Crew:
         if self.many and distributed.is_loss(error):
             return Outcome.LOST_PROCESS
         return Outcome.OUT_OF_MEMORY if is_exhausted(error) else Outcome.FAILED
-
-
-def batch_mesh() -> Mesh | None:
-    """Return all devices of the run in one row, or `None` where there is only one: nothing to configure."""
-    devices = jax.devices()
-    return Mesh(np.asarray(devices), ("batch",)) if len(devices) > 1 else None
 
 
 Gradient = Callable[[Float[Array, "n latent"], Key[Array, ""]], Any]
