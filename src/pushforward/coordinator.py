@@ -10,20 +10,21 @@ import sys
 import time
 from pathlib import Path
 
-LINGER = 120.0
-"""Seconds after which it ends at the latest, once whoever started it is gone."""
 
+def start_coordinator(address: str, num_processes: int, patience: int) -> None:
+    """Start the coordinator, listening at `address`, `host:port`, and nowhere else; it ends by itself.
 
-def start_coordinator(address: str, num_processes: int, heartbeat: int) -> None:
-    """Start the coordinator, listening at `address`, `host:port`, and nowhere else; it ends by itself."""
+    `patience`: seconds without a sign of life after which it calls a process lost, and for which it waits for
+    the last of them once whoever started it is gone.
+    """
     host, _, port = address.rpartition(":")
-    deadline = time.monotonic() + LINGER
+    deadline = time.monotonic() + patience / 10
     # One of an earlier run may still wait for its last process; two would share what comes in.
     while _listens(host.strip("[]"), int(port)):
         if time.monotonic() > deadline:
             raise RuntimeError(f"`coordinator`: another program listens at {address}. Choose another port.")
         time.sleep(0.2)
-    words = [sys.executable, "-m", "pushforward.coordinator", address, str(num_processes), str(heartbeat)]
+    words = [sys.executable, "-m", "pushforward.coordinator", address, str(num_processes), str(patience)]
     # Its own session: a signal to the group of this process, as by Ctrl-C, is not meant for it.
     began = subprocess.Popen(
         words,
@@ -53,17 +54,17 @@ def _listens(host: str, port: int) -> bool:
     return True
 
 
-def serve(address: str, num_processes: int, heartbeat: int) -> None:
+def serve(address: str, num_processes: int, patience: int) -> None:
     """Coordinate until whoever started this is gone, and the other processes too."""
     from jax._src.lib import _jax  # pyright: ignore[reportPrivateImportUsage] - it has no public name
 
     service = _jax.get_distributed_runtime_service(
-        address, num_processes, heartbeat_timeout=heartbeat, shutdown_timeout=heartbeat
+        address, num_processes, heartbeat_timeout=patience, shutdown_timeout=patience
     )
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.read()
-    deadline = time.monotonic() + LINGER
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline and connections(int(address.rpartition(":")[2])):
         time.sleep(0.2)
     # In good order it would wait for those that are lost.

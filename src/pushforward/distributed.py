@@ -54,13 +54,14 @@ def initialize(
         )
     # Ignored where there are accelerators, which bring collectives of their own.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    # JAX ends a process by a signal if another is lost so long; before, `_Signs` have told.
-    more: dict[str, Any] = {"heartbeat_timeout_seconds": 3 * HEARTBEAT}
+    # So long after the loss of another JAX ends a process by a signal; long before, `_Signs` have told.
+    patience = 20 * HEARTBEAT
+    more: dict[str, Any] = {"heartbeat_timeout_seconds": patience}
     if coordinator is not None and num_processes is not None and process_id is not None:
         _check(coordinator, num_processes, process_id)
         if process_id == 0:
             # A process of its own, so that the others do not lose it with this one; JAX's own is not asked.
-            start_coordinator(coordinator, num_processes, 3 * HEARTBEAT)
+            start_coordinator(coordinator, num_processes, patience)
             more["coordinator_bind_address"] = "127.0.0.1:0"
     try:
         jax.distributed.initialize(coordinator, num_processes, process_id, **more)
