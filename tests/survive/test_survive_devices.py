@@ -121,3 +121,33 @@ def test_the_coordinator_listens_where_it_was_told_to_and_ends_with_its_run():
     while listening(port) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not listening(port)
+
+
+REDUCED = """
+import dataclasses, re, sys
+import jax, jax.numpy as jnp, pushforward as pf
+from pushforward.devices import batch_mesh, on_all
+from pushforward.recipe.parts import build_parts
+from pushforward.training import alternating
+from pushforward.training.loop import nothing, run_piece
+
+sizes = dict(width=4, depth=1, score_width=4, score_depth=1, batch_size=64, score_batch_size=64)
+settings = pf.preset("kl", frame="identity", num_steps=10, extra_latents=0, matching=sys.argv[1], **sizes)
+key, mesh = jax.random.key(0), batch_mesh()
+parts = build_parts(key, pf.targets.rosenbrock(), settings)
+algorithm = alternating(dataclasses.replace(on_all(parts, mesh), mesh=mesh))
+state = algorithm.init(key)
+arguments = on_all((key, state, nothing(algorithm, key, state), jnp.asarray(0), jnp.asarray(1)), mesh)
+program = run_piece.lower(algorithm, *arguments).compile().compiled.as_text()
+kinds = re.findall(r"= (.*) all-reduce(?:-start)?[(]", program)
+print(sum(kind.count("[") for kind in kinds))
+"""
+
+
+@pytest.mark.parametrize(("matching", "least", "most"), [("exact", 2, 2), ("sliced", 3, 99)])
+def test_a_gradient_is_added_up_at_once(matching, least, most):
+    """One array in the loop of score steps, and one for the sampler: where rows count alone."""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    words = [sys.executable, "-c", REDUCED, matching]
+    said = subprocess.run(words, env={**os.environ, **flags}, capture_output=True, text=True, check=True)
+    assert least <= int(said.stdout) <= most

@@ -29,7 +29,7 @@ from pushforward.recipe.table import Recipe
 from pushforward.run.progress import progress_bar
 from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts, alternating, averaged
-from pushforward.training.loop import LoopResult, Patience, Position, Row, nothing, run
+from pushforward.training.loop import LoopResult, Position, Row, nothing, run
 from pushforward.training.outcome import Outcome
 
 
@@ -76,7 +76,7 @@ class Trainer:
                 num_steps=parts.num_steps, log_every=max(1, parts.num_steps // numbers.rows),
                 monitor=self.monitor, observe=self.observe, ends=self.ends, keep=self.keep,
                 shrink=self.shrink, crew=clock.crew, deadline=clock.until(numbers.train_until),
-                patience=Patience(numbers.bad_chunks, numbers.bad_steps, numbers.look_every),
+                bad_chunks=numbers.bad_chunks, bad_steps=numbers.bad_steps, look_every=numbers.look_every,
             )  # fmt: skip
         if clock.memory is not None and result.at is not None:
             lost = result.outcome is Outcome.LOST_PROCESS

@@ -25,17 +25,6 @@ Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
 
 
-class Patience(NamedTuple):
-    """How long steps may be skipped before a run is called diverged, and how often it looks up."""
-
-    chunks: int = 3
-    """Chunks in a row with most of their steps skipped, ..."""
-    steps: int = 10
-    """... if they hold at least so many steps: in a short run a chunk is a step or two."""
-    look_every: float = 2.0
-    """Seconds between two looks at the clock."""
-
-
 class Position(NamedTuple):
     """Where a run stands between two steps: all it needs to go on as if it had never stopped."""
 
@@ -129,7 +118,12 @@ class Loop:
     shrink: Callable[[], Algorithm | None] = lambda: None
     """Returns the same algorithm in need of less memory, or `None`; asked when memory ran out."""
     crew: Crew = field(default_factory=Crew)
-    patience: Patience = field(default_factory=Patience)
+    bad_chunks: int = 3
+    """Chunks in a row with most of their steps skipped, after which the run is called diverged, ..."""
+    bad_steps: int = 10
+    """... if they hold at least so many steps: in a short run a chunk is a step or two."""
+    look_every: float = 2.0
+    """Seconds between two looks at the clock."""
 
     def __post_init__(self):
         mesh = self.crew.mesh
@@ -193,10 +187,10 @@ class Loop:
         began = time.monotonic()
         state, total = self.program(*self.arguments(piece))
         jax.block_until_ready(total)
-        seconds, look_every = time.monotonic() - began, self.patience.look_every
-        if seconds > look_every:
+        seconds = time.monotonic() - began
+        if seconds > self.look_every:
             self.stride = max(1, piece // 2)
-        elif piece == self.stride and seconds < look_every / 2:
+        elif piece == self.stride and seconds < self.look_every / 2:
             self.stride *= 2
         # Good already, even if looking at it fails; where to go on from is before it then.
         self.newest = state
@@ -220,7 +214,7 @@ class Loop:
         """Return how the run ends by its last row, if it does."""
         at, last = self.at, self.at.step == self.num_steps
         # A run whose last steps were all skipped has not ended well, however short it is.
-        skipped = at.bad_chunks >= self.patience.chunks and (at.bad_steps >= self.patience.steps or last)
+        skipped = at.bad_chunks >= self.bad_chunks and (at.bad_steps >= self.bad_steps or last)
         if skipped or not np.isfinite(at.rows[-1].get("skipped", 0.0)):
             return Outcome.DIVERGED
         return None if last else self.ends(at.rows[-1])
