@@ -131,9 +131,9 @@ def data_mean(mean, deviation, other):
     return log_density
 
 
-@pytest.mark.parametrize("deviation", [1e-3, 0.07, 1.0, 1e3])
-@pytest.mark.parametrize("other", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize("place", [0.0, 300.0])
+@pytest.mark.parametrize("deviation", [1e-3, 0.07, 1e3])
+@pytest.mark.parametrize("other", [1e-3, 1e3])
+@pytest.mark.parametrize("place", [0.0, 15_000.0])
 def test_a_posterior_that_moved_by_a_hundredth_is_another(deviation, other, place):
     """Whatever the constant of its likelihood, its scale, that of another coordinate, and where it lies."""
     mean = place * deviation
