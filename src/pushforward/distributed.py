@@ -7,12 +7,16 @@
 
 Every process runs the same program. The batches of a step are divided among the devices of all; the rest is
 done alike everywhere. What could differ between machines is done once, by the chief (process 0), and handed
-to the others: the teacher's lesson, the state to begin with, the moment to stop.
+to the others: what the stages before the training found, the state to begin with, the moment to stop.
 """
 
+import atexit
 import itertools
+import os
 import signal
+import sys
 import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,6 +26,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from pushforward.checks import check_count
+from pushforward.coordinator import start_coordinator
 from pushforward.programs import came_from_running
 
 HEARTBEAT = 30
@@ -32,17 +37,14 @@ PIECE = 2**20
 
 SIGNS_OF_LOSS = ("gloo", "connection", "socket", "heartbeat", "coordination", "unavailable", "barrier")
 
-WAIT = 7 * 24 * 3600 * 1000
-"""Milliseconds to wait for the chief to teach; that it is alive is watched by the heartbeat."""
-
 
 def initialize(
     coordinator: str | None = None, num_processes: int | None = None, process_id: int | None = None
 ) -> None:
     """Join the other processes of the run; call it first, in every one of them.
 
-    `coordinator` is `host:port` of process 0, where it will listen. All may be left out where JAX finds them
-    in the environment (SLURM, Kubernetes, MPI, cloud TPUs).
+    `coordinator` is `host:port` of process 0, where it will listen, and nowhere else. All may be left out
+    where JAX finds them in the environment (SLURM, Kubernetes, MPI, cloud TPUs).
     """
     given = (coordinator, num_processes, process_id)
     if None in given and given != (None, None, None):
@@ -50,22 +52,19 @@ def initialize(
             "`coordinator`, `num_processes` and `process_id` must be given together, or none of them where "
             f"JAX finds them in the environment; got {coordinator!r}, {num_processes!r}, {process_id!r}."
         )
-    if coordinator is not None and num_processes is not None and process_id is not None:
-        host, colon, port = coordinator.rpartition(":")
-        if not (host and colon and port.isdigit()):
-            raise ValueError(f"`coordinator` must be host:port, such as 10.0.0.1:1234; got {coordinator!r}.")
-        check_count(num_processes, "num_processes")
-        if check_count(process_id, "process_id", at_least=0) >= num_processes:
-            raise ValueError(
-                f"`process_id` must be from 0 to {num_processes - 1}, one less than `num_processes`; "
-                f"got {process_id}."
-            )
     # Ignored where there are accelerators, which bring collectives of their own.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # So long after the loss of another JAX ends a process by a signal; long before, `_Signs` have told.
+    patience = 20 * HEARTBEAT
+    more: dict[str, Any] = {"heartbeat_timeout_seconds": patience}
+    if coordinator is not None and num_processes is not None and process_id is not None:
+        _check(coordinator, num_processes, process_id)
+        if process_id == 0:
+            # A process of its own, so that the others do not lose it with this one; JAX's own is not asked.
+            start_coordinator(coordinator, num_processes, patience)
+            more["coordinator_bind_address"] = "127.0.0.1:0"
     try:
-        jax.distributed.initialize(
-            coordinator, num_processes, process_id, heartbeat_timeout_seconds=HEARTBEAT
-        )
+        jax.distributed.initialize(coordinator, num_processes, process_id, **more)
     except ValueError as error:
         raise ValueError(
             f"the processes of the run could not be found in the environment ({error}). Give `coordinator`, "
@@ -76,6 +75,19 @@ def initialize(
             f"process {process_id} could not join the run at {coordinator}: {str(error).splitlines()[0]} "
             "Call `initialize` before any other use of JAX, once, in every process."
         ) from error
+    _signs.begin()
+
+
+def _check(coordinator: str, num_processes: int, process_id: int) -> None:
+    host, colon, port = coordinator.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise ValueError(f"`coordinator` must be host:port, such as 10.0.0.1:1234; got {coordinator!r}.")
+    check_count(num_processes, "num_processes")
+    if check_count(process_id, "process_id", at_least=0) >= num_processes:
+        raise ValueError(
+            f"`process_id` must be from 0 to {num_processes - 1}, one less than `num_processes`; "
+            f"got {process_id}."
+        )
 
 
 def is_chief() -> bool:
@@ -95,17 +107,17 @@ def hand_over(name: str, path: Path) -> None:
         for number, piece in enumerate(pieces):
             client.key_value_set_bytes(f"{place}/{number}", piece)
         client.key_value_set(f"{place}/pieces", str(len(pieces)))
-    elif count := int(client.blocking_key_value_get(f"{place}/pieces", WAIT)):
-        pieces = (client.blocking_key_value_get_bytes(f"{place}/{number}", WAIT) for number in range(count))
+    elif count := int(_wait_for(f"{place}/pieces")):
+        pieces = (client.key_value_try_get_bytes(f"{place}/{number}") for number in range(count))
         path.write_bytes(b"".join(pieces))
 
 
 def wait_for_all() -> None:
-    """Wait until every process has come here, however long that takes.
-
-    If one is lost meanwhile, JAX ends this process as soon as the heartbeat tells.
-    """
-    _client().wait_at_barrier(f"pushforward/meeting-{next(_handed)}", WAIT)
+    """Wait until every process has come here, however long that takes; a `RuntimeError` if one is lost."""
+    place = f"pushforward/meeting-{next(_handed)}"
+    _client().key_value_set(f"{place}/{jax.process_index()}", "here")
+    for other in range(jax.process_count()):
+        _wait_for(f"{place}/{other}")
 
 
 def agree(numbers: list[int]) -> np.ndarray:
@@ -114,21 +126,36 @@ def agree(numbers: list[int]) -> np.ndarray:
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether an error says that another process is gone, rather than that something is wrong."""
+    """Whether an error says that another process is gone, rather than that something is wrong.
+
+    If so, this one ends at once when its work is done: in good order it would wait for the other.
+    """
     words = str(error).lower()
-    return came_from_running(error) and any(sign in words for sign in SIGNS_OF_LOSS)
+    lost = came_from_running(error) and any(sign in words for sign in SIGNS_OF_LOSS)
+    if lost:
+        atexit.register(_leave)
+    return lost
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 class Ears:
-    """Hears Ctrl-C and SIGTERM without being torn out of a step that others wait in: `asked` tells."""
+    """Hears Ctrl-C and SIGTERM without being torn out of a step that others wait in: `asked` tells.
 
-    def __init__(self) -> None:
-        self.asked = False
+    One that need not `listen` leaves signals as they are.
+    """
+
+    def __init__(self, *, listen: bool = True) -> None:
+        self.asked, self.listen = False, listen
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Ears":
         # Python lets only the main thread listen.
-        if threading.current_thread() is threading.main_thread():
+        if self.listen and threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._hear)
         return self
@@ -153,3 +180,46 @@ def _client() -> Any:
     client = distributed.global_state.client
     assert client is not None, "called without `initialize`"
     return client
+
+
+class _Signs:
+    """Signs of life: each process counts in the key-value store, and sees whether the others do."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, tuple[str, float]] = {}
+
+    def begin(self) -> None:
+        """Give signs from now on, in a thread of its own: programs that compile or run do not stop it."""
+        threading.Thread(target=self._give, args=(_client(), jax.process_index()), daemon=True).start()
+
+    def _give(self, client: Any, mine: int) -> None:
+        for count in itertools.count():
+            try:
+                client.key_value_set(f"pushforward/alive/{mine}", str(count), allow_overwrite=True)
+            except jax.errors.JaxRuntimeError:
+                return
+            time.sleep(HEARTBEAT / 10)
+
+    def check(self) -> None:
+        """Raise a `RuntimeError` if a process has given no sign for too long."""
+        now = time.monotonic()
+        for other, count in _client().key_value_dir_get("pushforward/alive/"):
+            number = int(other.rpartition("/")[2])
+            if self.seen.get(number, ("", 0.0))[0] != count:
+                self.seen[number] = (count, now)
+            elif now - self.seen[number][1] > HEARTBEAT:
+                raise RuntimeError(f"process {number} was lost: no heartbeat for {HEARTBEAT} seconds.")
+
+
+_signs = _Signs()
+
+
+def _wait_for(key: str) -> str:
+    """Return what the key-value store says of a key, once it says something; raise if a process is lost."""
+    while True:
+        try:
+            return _client().blocking_key_value_get(key, 1000)
+        except jax.errors.JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error):
+                raise
+        _signs.check()

@@ -1,5 +1,6 @@
 """How a budget is spent: what it only cuts is not planned, and what it plans fits."""
 
+import signal
 import time
 
 import jax
@@ -15,6 +16,8 @@ from pushforward.frame import Frame
 from pushforward.latents import standard
 from pushforward.probing import ROWS
 from pushforward.recipe.methods import for_target
+from pushforward.recipe.peaks import Peaks
+from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock
@@ -102,7 +105,61 @@ def test_steps_fill_the_time(monkeypatch):
     assert compiling > 5
     assert found == 920 - compiling - 9 - compiling
     assert steps(1e6) == NUMBERS.longer * 1000
-    assert steps(20.0) == NUMBERS.least_steps
+    # Compiling leaves next to nothing, or nothing: a few steps, or none.
+    assert steps(2.0 * compiling + 12.0) == NUMBERS.least_steps
+    assert steps(20.0) == 0
+
+
+def slow(key, state, recipe, clock):
+    """A stage that takes far too long."""
+    time.sleep(60.0)
+    yield state
+
+
+def seen(key, state, recipe, clock):
+    """A stage that finds where two peaks are, and no law yet."""
+    points = np.array([[-2.0, 1.0], [3.0, 0.0]])
+    yield state.replace(peaks=Peaks(points, np.tile(np.eye(2), (2, 1, 1)), np.zeros(2)))
+
+
+def found(key, state, recipe, clock):
+    """A stage that finds a law."""
+    yield state.replace(latent=standard(2))
+
+
+def stages(*functions):
+    return tuple(Stage(function.__name__, lambda state, recipe: True, function) for function in functions)
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        ((*stages(found, slow), pf.methods.TRAIN), Outcome.UNSTARTED),
+        ((*stages(seen, slow), pf.methods.TRAIN), Outcome.UNSTARTED),
+        (stages(found, slow), Outcome.OUT_OF_TIME),
+    ],
+    ids=["a law", "peaks alone", "a method without training"],
+)
+def test_a_budget_ends_a_fit_in_the_middle_of_a_stage(run, outcome):
+    """With whatever there is, and it says if no step was taken."""
+    began, before = time.monotonic(), signal.getsignal(signal.SIGALRM)
+    done = fit(method=pf.methods.KL().replace(stages=run), budget=0.5)
+    assert time.monotonic() - began < 30.0
+    assert done.outcome is outcome
+    assert done.outcome.good
+    assert [phase["phase"] for phase in done.phases] == [stage.name for stage in run[:2]]
+    assert np.isfinite(done.sampler.sample(KEY, 100)).all()
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_budget_that_is_over_before_the_first_step_says_so():
+    """The network as it began is handed back, or the law that was found."""
+    settings = pf.Settings(**TINY | {"num_steps": 2000})
+    done = fit(method=pf.methods.KL().replace(stages=(pf.methods.TRAIN,), training=settings), budget=1e-3)
+    assert done.outcome is Outcome.UNSTARTED
+    assert "no step" in done.outcome.value
+    assert done.history == []
 
 
 def few(method="default", **changes):
@@ -182,3 +239,14 @@ def test_training_stops_when_there_is_nothing_left():
     done = fit(target, start=start, method=few(num_steps=4))
     assert done.outcome is not Outcome.CONVERGED
     assert len(done.history) == 4
+
+
+def test_few_steps_are_few_everywhere():
+    """The stages before the training do less in proportion, and no less than they can."""
+    recipe = for_target(Recipe(), gmm40())
+    done = fit(method=few(**{"annealing.num_particles": 32768}), steps=7)
+    assert done.history[-1]["step"] == 7
+    assert done.recipe.annealing.num_particles == recipe.annealing.least_on_memory
+    assert done.recipe.maps.steps_first < 20 < recipe.maps.steps_first
+    whole = few(**{"annealing.num_particles": 512, "num_steps": 7})
+    assert fit(method=whole).recipe.annealing.num_particles == 512

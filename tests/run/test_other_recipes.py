@@ -104,7 +104,7 @@ def test_another_version_is_refused_by_name(identity, tmp_path, name):
 
 def test_what_an_earlier_version_wrote_is_refused_by_name(identity, tmp_path):
     """It knew settings, and neither a recipe nor a version."""
-    old = {name: identity[name] for name in ("key", "target", "precision", "scores")}
+    old = {name: identity[name] for name in ("key", "target", "precision", "slopes")}
     written_by(tmp_path, old | {"settings": identity["recipe"]["training"]})
     with pytest.raises(ValueError, match="`recipe` is missing there"):
         restored(tmp_path, identity)
@@ -117,18 +117,61 @@ def test_an_equal_identity_is_let_in(identity, tmp_path):
     assert at.step == 3
 
 
-def test_a_posterior_that_moved_by_a_hundredth_is_another_whatever_its_constant():
-    """20,000 observations of deviation 10: the constant of the likelihood is thousands of nats."""
+def identity_with(log_density, dim=2):
+    return identity_of(jax.random.key(0), pf.Target.from_log_density(log_density, dim=dim), Recipe())
 
-    def identity(mean):
-        def log_density(x):
-            return -0.5 * 20_000 * ((x[0] - mean) ** 2 / 100.0 + 1.0) - 0.5 * x[1] ** 2
 
-        return identity_of(jax.random.key(0), pf.Target.from_log_density(log_density, dim=2), Recipe())
+def data_mean(mean, deviation, other):
+    """20,000 observations, told by their mean, beside a coordinate that is `other` wide."""
+    scale = deviation * 20_000**0.5
 
-    deviation = 10.0 / 20_000**0.5
-    here = identity(0.0)
-    assert differences(here, identity(0.0)) == []
-    assert differences(here, identity(0.02 * deviation)) == [
-        "the log density has other slopes at trial points"
-    ]
+    def log_density(x):
+        return -0.5 * 20_000 * (((x[0] - mean) / scale) ** 2 + 1.0) - 0.5 * ((x[1] - 2.0 * mean) / other) ** 2
+
+    return log_density
+
+
+@pytest.mark.parametrize("deviation", [1e-3, 0.07, 1e3])
+@pytest.mark.parametrize("other", [1e-3, 1e3])
+@pytest.mark.parametrize("place", [0.0, 15_000.0])
+def test_a_posterior_that_moved_by_a_hundredth_is_another(deviation, other, place):
+    """Whatever the constant of its likelihood, its scale, that of another coordinate, and where it lies."""
+    mean = place * deviation
+    here = identity_with(data_mean(mean, deviation, other))
+    assert differences(here, identity_with(data_mean(mean, deviation, other))) == []
+    found = differences(here, identity_with(data_mean(mean + 0.01 * deviation, deviation, other)))
+    assert set(found) & {"the log density has other slopes at trial points", "walks uphill end elsewhere"}
+
+
+def test_a_mode_far_away_that_moved_by_a_hundredth_is_seen():
+    """At the origin nothing tells of it."""
+
+    def log_density(moved):
+        return lambda x: jnp.logaddexp(-0.5 * jnp.sum(x**2), -0.5 * jnp.sum((x - 500.0 - moved) ** 2))
+
+    found = differences(identity_with(log_density(0.0)), identity_with(log_density(0.01)))
+    assert found == ["walks uphill end elsewhere"]
+
+
+def test_a_whole_file_with_other_arrays_is_another_fits(identity, tmp_path):
+    """As of a network of the user's own that has changed: nothing else tells."""
+    written_by(tmp_path, identity)
+    other = Position({"a": jnp.arange(3.0)}, {"objective": jnp.zeros(())})
+    checkpoint = Checkpoint(tmp_path, identity)
+    with pytest.raises(ValueError, match="another fit: its arrays are of other shapes"):
+        checkpoint.restore(other, 20)
+    with pytest.raises(ValueError, match="another fit: it has other arrays"):
+        checkpoint.restore(AT._replace(total={}), 20)
+    checkpoint.close()
+    assert not list(tmp_path.glob("*.bad"))
+
+
+def test_a_lock_that_is_a_link_is_not_followed(identity, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("what nobody must touch")
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / ".lock").symlink_to(mine)
+    with pytest.raises(ValueError, match=r"\.lock is a symbolic link"):
+        Checkpoint(folder, identity)
+    assert mine.read_text() == "what nobody must touch"

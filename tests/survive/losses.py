@@ -47,9 +47,8 @@ def main() -> None:
     }  # fmt: skip
     Path(out).write_text(json.dumps(found))
     if done.outcome.name == "LOST_PROCESS":
-        from pushforward.cli.many import end_of
-
-        end_of(done, "")
+        # With the others it ends as by the command line; a script says what it likes.
+        sys.exit(done.outcome.value)
 
 
 main()

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -59,27 +60,94 @@ def test_eight_devices_have_the_losses_of_one(alone, tmp_path):
     np.testing.assert_allclose(eight["mean"], alone["mean"], rtol=1e-4, atol=1e-4)
 
 
-def test_four_processes_have_the_losses_of_one_until_one_is_lost_and_one_goes_on(alone, tmp_path):
-    address, folder, count, dies_at = f"127.0.0.1:{free_port()}", tmp_path / "checkpoint", 4, 40
+@pytest.mark.parametrize(("count", "lost"), [(2, 0), (4, 1), (4, 0)])
+def test_processes_have_the_losses_of_one_until_one_is_lost_and_one_goes_on(alone, tmp_path, count, lost):
+    """Whichever it is, the first of all among them."""
+    address, folder, dies_at = f"127.0.0.1:{free_port()}", tmp_path / "checkpoint", 40
     outs = [tmp_path / f"{i}.json" for i in range(count)]
-    chief = begin(outs[0], address, count, 0, checkpoint=folder)
-    others = [begin(outs[i], address, count, i, *([dies_at] if i == 1 else [])) for i in range(1, count)]
+    deaths = [[dies_at] if i == lost else [] for i in range(count)]
+    all_ = [begin(outs[i], address, count, i, *deaths[i], checkpoint=folder) for i in range(count)]
     try:
-        others[0].communicate(timeout=400)
-        assert others[0].returncode == -signal.SIGKILL
+        all_[lost].communicate(timeout=400)
+        assert all_[lost].returncode == -signal.SIGKILL
         # Within a minute, says the promise.
-        said, _ = chief.communicate(timeout=60)
+        ends = [(i, *process.communicate(timeout=60)) for i, process in enumerate(all_) if i != lost]
     finally:
-        for process in (chief, *others):
+        for process in all_:
             process.kill()
             process.communicate()
-    assert chief.returncode == 1, said
-    assert "another process of the run was lost" in said
-    all_ = json.loads(outs[0].read_text())
-    assert (all_["processes"], all_["outcome"]) == (count, "LOST_PROCESS")
-    assert 20 < len(all_["objective"]) < len(alone["objective"])
-    np.testing.assert_allclose(all_["objective"], alone["objective"][: len(all_["objective"])], **CLOSE)
+    for i, said, _ in ends:
+        assert all_[i].returncode == 1, said
+        assert "another process of the run was lost" in said
+        found = json.loads(outs[i].read_text())
+        assert (found["processes"], found["outcome"]) == (count, "LOST_PROCESS")
+        assert 20 < len(found["objective"]) < len(alone["objective"])
+        np.testing.assert_allclose(found["objective"], alone["objective"][: len(found["objective"])], **CLOSE)
     # What was written down serves one process as well, and leads where one alone would have come.
     one = finish(begin(outs[0], checkpoint=folder), outs[0])
     assert (one["processes"], one["outcome"]) == (1, "FINISHED")
     np.testing.assert_allclose(one["objective"], alone["objective"], **CLOSE)
+
+
+def listening(port):
+    """The local addresses at which somebody listens at a port, as the kernel writes them."""
+    rows = [
+        line.split()
+        for kind in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
+    ]
+    return {
+        row[1].rpartition(":")[0]
+        for row in rows
+        if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port
+    }
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who listens where")
+def test_the_coordinator_listens_where_it_was_told_to_and_ends_with_its_run():
+    port = free_port()
+    words = "import sys, pushforward as pf; pf.distributed.initialize(sys.argv[1], 1, 0); print('in', flush=True); input()"
+    running = subprocess.Popen(
+        [sys.executable, "-c", words, f"127.0.0.1:{port}"],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"in\n"
+    # 127.0.0.1, as one kind of address or the other, and not 0.0.0.0 or [::].
+    assert listening(port) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert listening(port)
+    running.communicate(b"\n", timeout=60)
+    deadline = time.monotonic() + 30
+    while listening(port) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not listening(port)
+
+
+REDUCED = """
+import dataclasses, re, sys
+import jax, jax.numpy as jnp, pushforward as pf
+from pushforward.devices import batch_mesh, on_all
+from pushforward.recipe.parts import build_parts
+from pushforward.training import alternating
+from pushforward.training.loop import nothing, run_piece
+
+sizes = dict(width=4, depth=1, score_width=4, score_depth=1, batch_size=64, score_batch_size=64)
+settings = pf.preset("kl", frame="identity", num_steps=10, extra_latents=0, matching=sys.argv[1], **sizes)
+key, mesh = jax.random.key(0), batch_mesh()
+parts = build_parts(key, pf.targets.rosenbrock(), settings)
+algorithm = alternating(dataclasses.replace(on_all(parts, mesh), mesh=mesh))
+state = algorithm.init(key)
+arguments = on_all((key, state, nothing(algorithm, key, state), jnp.asarray(0), jnp.asarray(1)), mesh)
+program = run_piece.lower(algorithm, *arguments).compile().compiled.as_text()
+kinds = re.findall(r"= (.*) all-reduce(?:-start)?[(]", program)
+print(sum(kind.count("[") for kind in kinds))
+"""
+
+
+@pytest.mark.parametrize(("matching", "least", "most"), [("exact", 2, 2), ("sliced", 3, 99)])
+def test_a_gradient_is_added_up_at_once(matching, least, most):
+    """One array in the loop of score steps, and one for the sampler: where rows count alone."""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    words = [sys.executable, "-c", REDUCED, matching]
+    said = subprocess.run(words, env={**os.environ, **flags}, capture_output=True, text=True, check=True)
+    assert least <= int(said.stdout) <= most

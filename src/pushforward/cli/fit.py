@@ -60,6 +60,9 @@ def fit(
     chosen, found = choose_method(method, set_ or []), find_target(target, dim, read_data(data))
     survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps, "progress": not quiet}
     done, failure = _train(seed, found, chosen, target, **survival)
+    if not chief and done.outcome.name == "LOST_PROCESS":
+        # It may be the first that is lost: each of the others keeps what it has, in a folder of its own.
+        chief, folder = True, folder.with_name(f"{folder.name}-process-{process_id}")
     if chief:
         metrics, command = _judge(seed, done, found), _command(target, dim, data, seed, done)
         about = {"spec": target, "name": found.name, "dim": found.dim}

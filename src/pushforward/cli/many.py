@@ -1,8 +1,8 @@
 """`fit --distributed`: one of many processes; the first writes, and all end together or say why not."""
 
-import os
-import sys
 from typing import TYPE_CHECKING
+
+import typer
 
 from pushforward.cli.errors import FAILED, CommandError, complain
 
@@ -29,7 +29,7 @@ def join_others(
 
 
 def end_of(done: "Fit", failure: str) -> None:
-    """Wait for the others; or, if one was lost, end at once: in good order one would wait for it too."""
+    """Wait for the others; or, if one was lost, say so and end."""
     from pushforward import distributed
 
     if done.outcome.name != "LOST_PROCESS":
@@ -38,6 +38,4 @@ def end_of(done: "Fit", failure: str) -> None:
     complain(
         f"{failure or done.outcome.value} The same command goes on from the checkpoint, if there is one."
     )
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(FAILED)
+    raise typer.Exit(FAILED)

@@ -1,7 +1,7 @@
 """What a matching is: a loss whose minimiser is the score of the sampler's draws, or an estimate of it."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float, Key
@@ -14,6 +14,9 @@ class Matching(eqx.Module):
 
     A subclass in a user's own file is used as it is: `fit(key, target, method=methods.KL(matching=Mine()))`.
     """
+
+    rows: ClassVar[bool] = False
+    """Whether the loss is a mean over draws, each taken alone and without randomness: devices share it."""
 
     @abc.abstractmethod
     def loss(self, score: Score, x: Float[Array, "n dim"], key: Key[Array, ""]) -> Float[Array, ""]:

@@ -1,5 +1,7 @@
 """Losses that fit a net to the score of draws: exact, sliced and denoising score matching, and a critic."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,8 @@ class Exact(Matching):
 
     The cost, one tangent a coordinate, grows with `dim`; in few dimensions nothing is better.
     """
+
+    rows: ClassVar[bool] = True
 
     def loss(self, score: Score, x: Float[Array, "n dim"], key: Key[Array, ""]) -> Float[Array, ""]:
         """Return the loss of `score` on the draws `x`; no randomness is needed."""
@@ -68,6 +72,7 @@ class Denoising(Matching):
 class Critic(Matching):
     """`- E[ s_q . f + div f - lambda |f|^2 ]`, least at `f* = (s_q - s_p) / (2 lambda)` (Proposition 1)."""
 
+    rows: ClassVar[bool] = True
     target: Target
     weight: float = eqx.field(static=True, default=0.5)
 

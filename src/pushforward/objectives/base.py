@@ -38,6 +38,8 @@ class Wants(NamedTuple):
     """Whether the fitted score is differentiated, and must be smooth."""
     one_derivative: bool = False
     """Whether the log density is differentiated once only, which saves work where it solves equations."""
+    rows: bool = False
+    """Whether it is a mean over rows, each taken alone and without randomness: devices share them."""
 
 
 class Objective(eqx.Module):
@@ -77,7 +79,8 @@ class Combined(Objective):
         each = [part.wants for part in self.objectives]
         kinds = [w.fitted for w in each]
         fitted = "score" if "score" in kinds else "critic" if "critic" in kinds else "nothing"
-        return Wants(fitted, any(w.smooth for w in each), all(w.one_derivative for w in each))
+        one, rows = (all(which) for which in zip(*((w.one_derivative, w.rows) for w in each), strict=True))
+        return Wants(fitted, any(w.smooth for w in each), one, rows)
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the weighted sum, each part with randomness of its own."""

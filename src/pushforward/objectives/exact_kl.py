@@ -52,7 +52,7 @@ class ExactKL(Objective):
     stays locally so. Costs `dim` tangents and one small solve a draw: comfortable to about 20 dimensions.
     """
 
-    wants = Wants("nothing", one_derivative=True)
+    wants = Wants("nothing", one_derivative=True, rows=True)
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the divergence up to a constant, with the path gradient in place of its own."""

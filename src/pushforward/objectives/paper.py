@@ -17,7 +17,7 @@ class KL(Objective):
     The score-function term of the gradient has mean zero and is dropped.
     """
 
-    wants = Wants(one_derivative=True)
+    wants = Wants(one_derivative=True, rows=True)
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the surrogate; only its gradient has a meaning."""
@@ -55,7 +55,7 @@ class Fisher(Objective):
     @property
     def wants(self) -> Wants:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The trace form differentiates the score."""
-        return Wants(smooth=self.form == "trace")
+        return Wants(smooth=self.form == "trace", rows=self.form == "trace")
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the surrogate; its gradient is that of the Fisher divergence where the score is exact."""
@@ -78,7 +78,7 @@ class FisherStein(Objective):
     Fit the critic with `matching.Critic`.
     """
 
-    wants = Wants("critic", smooth=True)
+    wants = Wants("critic", smooth=True, rows=True)
 
     weight: float = eqx.field(static=True, default=0.5)
 

@@ -10,6 +10,7 @@ look tells: very many places are looked at, and further walks begin where
 says that no normal law around a known peak `p_k` explains how high the density is there.
 """
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -39,7 +40,8 @@ from pushforward.recipe.table import Dimensions, Recipe, Search
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Find the peaks of the target, and places on the way to them."""
     clock.observe("looking for modes")
-    peaks, trail = search_all(generator(key), state.target, recipe.search, recipe.dims)
+    until = clock.until(recipe.clock.search_until) if clock.plans else float("inf")
+    peaks, trail = search_all(generator(key), state.target, recipe.search, recipe.dims, until)
     yield state.replace(peaks=peaks, trail=trail, one_normal=len(peaks.points) == 1)
 
 
@@ -51,7 +53,7 @@ def find_peaks(
 
 
 def search_all(
-    rng: np.random.Generator, target: Target, numbers: Search, dims: Dimensions
+    rng: np.random.Generator, target: Target, numbers: Search, dims: Dimensions, until: float = float("inf")
 ) -> tuple[Peaks, Float[np.ndarray, "m dim"]]:
     """Return the peaks, and places at which walks from afar were seen."""
     num_walks = numbers.num_walks_many if target.dim > dims.many else numbers.num_walks
@@ -61,13 +63,18 @@ def search_all(
         walks = climb_from(target, walks.points, walks.steps, num_steps, numbers)
         usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
         seen.append(walks.points[: numbers.num_seen][usable[: numbers.num_seen]])
-    return search_on(rng, target, walks, numbers, dims), np.unique(np.concatenate(seen), axis=0)
+    return search_on(rng, target, walks, numbers, dims, until), np.unique(np.concatenate(seen), axis=0)
 
 
 def search_on(
-    rng: np.random.Generator, target: Target, walks: Walks, numbers: Search, dims: Dimensions
+    rng: np.random.Generator,
+    target: Target,
+    walks: Walks,
+    numbers: Search,
+    dims: Dimensions,
+    until: float = float("inf"),
 ) -> Peaks:
-    """Return the peaks where walks from afar ended, and what further rounds find besides."""
+    """Return the peaks where walks from afar ended, and what rounds find besides that begin in time."""
     peaks = tops_of(target, walks, numbers, dims)
     if peaks is None:
         raise ValueError(
@@ -79,6 +86,8 @@ def search_on(
         return peaks
     quiet = 0
     for _ in range(numbers.rounds):
+        if time.monotonic() >= until:
+            break
         known, most = len(peaks.points), peaks.log_masses.max()
         starts = _next_starts(rng, target, numbers.num_walks, peaks, numbers)
         more = tops_of(target, climb_from(target, *starts, numbers.round_steps, numbers), numbers, dims)

@@ -22,6 +22,7 @@ from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult
+from pushforward.training.outcome import Outcome
 
 
 def applies(state: State, recipe: Recipe) -> bool:
@@ -40,6 +41,11 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     if clock.plans:
         algorithm = alternating(parts)
         steps = clock.steps(key_trial, algorithm, algorithm.init(key_trial), parts.num_steps)
+        if not steps:
+            # The law found so far stands, or the network as it begins.
+            begins = {} if state.has_sampler else {"latent": parts.latent, "network": parts.network}
+            yield state.replace(outcome=Outcome.OUT_OF_TIME, notes={"planned_steps": 0}, **begins)
+            return
         # The schedule is part of the program.
         parts = parts_of(key_parts, state, recipe.training.replace(num_steps=steps))
         notes["planned_steps"] = steps

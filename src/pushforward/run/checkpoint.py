@@ -29,13 +29,20 @@ FOUND, STATE = "found.pf", "state-{:012d}.pf"
 class Checkpoint:
     """A folder of checkpoints of one fit, its `identity`; that of another fit is refused.
 
-    A file is written `every` so many seconds, by one of many processes.
+    A file is written `every` so many seconds, by one of many processes; if that one is lost, the others write
+    to the folder `after_loss`.
     """
 
     def __init__(
-        self, folder: str | os.PathLike, identity: Identity, *, every: float = 60.0, writes: bool = True
+        self,
+        folder: str | os.PathLike,
+        identity: Identity,
+        *,
+        every: float = 60.0,
+        writes: bool = True,
+        after_loss: str | os.PathLike | None = None,
     ):
-        self.folder, self.writes = Path(folder), writes
+        self.folder, self.writes, self.after_loss = Path(folder), writes, after_loss
         # As a file would give it back.
         self.identity = json.loads(json.dumps(identity))
         self.every = check_positive(every, "checkpoint_every", zero=True)
@@ -61,7 +68,8 @@ class Checkpoint:
     def close(self) -> None:
         """Let others use the folder."""
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
+            self._lock = None
 
     def keep_found(self, stage: str, state: State, phases: list[dict[str, Any]]) -> None:
         """Write down what the stages up to one have found."""
@@ -69,13 +77,9 @@ class Checkpoint:
 
     def found(self, target: Target) -> Found | None:
         """Return what the stages before the training have found, if it was written down."""
-        if not self.found_file.is_file():
-            return None
-        try:
-            return read_found(self.found_file, self.identity, target)
-        except BadFileError as error:
-            self._set_aside(self.found_file, error, "annealing begins again")
-            return None
+        return self._read(
+            [self.found_file], lambda path: read_found(path, self.identity, target), "annealing begins again"
+        )
 
     def share(self, stage: str, state: State, phases: list[dict[str, Any]]) -> State:
         """Return the state that the chief has found, in every process."""
@@ -90,8 +94,14 @@ class Checkpoint:
         assert handed is not None
         return handed.state
 
-    def keep(self, at: Position, *, tiles: int = 1, now: bool = False) -> None:
-        """Write where the training stands, if it is time or `now`; the two newest files stay."""
+    def keep(self, at: Position, *, tiles: int = 1, now: bool = False, lost: bool = False) -> None:
+        """Write where the training stands, if it is time or `now`; the two newest files stay.
+
+        If a process was `lost`, it may have been the one that writes: then all do, and all the same.
+        """
+        if lost and not self.writes and self.after_loss is not None:
+            self.folder, self.writes = Path(self.after_loss), True
+            self._try(lambda: self.folder.mkdir(parents=True, exist_ok=True))
         due = now or time.monotonic() - self._last >= self.every
         if not due or at.step == self._last_step:
             return
@@ -104,14 +114,14 @@ class Checkpoint:
 
     def restore(self, template: Position, num_steps: int) -> tuple[Position, int] | None:
         """Return the newest position that can be read, in the structure of `template`, and its tiles."""
-        for path in self._states():
-            try:
-                at, tiles = read_state(path, self.identity, template, num_steps)
-                self._last_step = at.step
-                return at, tiles
-            except BadFileError as error:
-                self._set_aside(path, error, "an older one is used, or training begins again")
-        return None
+        found = self._read(
+            self._states(),
+            lambda path: read_state(path, self.identity, template, num_steps),
+            "an older one is used, or training begins again",
+        )
+        if found is not None:
+            self._last_step = found[0].step
+        return found
 
     def recall(self, begin: Position, num_steps: int) -> tuple[Position, int] | None:
         """Return where an earlier run came to; of many processes, all begin where the chief does."""
@@ -128,12 +138,18 @@ class Checkpoint:
         """Return the files, the newest first."""
         return sorted(self.folder.glob("state-*.pf"), reverse=True)
 
-    def _set_aside(self, path: Path, error: Exception, then: str) -> None:
-        warnings.warn(f"the checkpoint {path} cannot be used, so {then}: {error}", stacklevel=2)
-        if self.writes:
-            path.replace(path.with_name(path.name + ".bad"))
+    def _read(self, paths: list[Path], read: Callable[[Path], Any], then: str) -> Any:
+        """Return what the first file says that can be read; the others are set aside."""
+        for path in filter(Path.exists, paths):
+            try:
+                return read(path)
+            except BadFileError as error:
+                warnings.warn(f"the checkpoint {path} cannot be used, so {then}: {error}", stacklevel=3)
+                if self.writes:
+                    path.replace(path.with_name(path.name + ".bad"))
+        return None
 
-    def _try(self, write: Callable[[], None]) -> bool:
+    def _try(self, write: Callable[[], Any]) -> bool:
         """Write, or say why not: a full disk must not cost the training."""
         if not self.writes:
             return False
@@ -149,17 +165,21 @@ class Checkpoint:
         return True
 
 
-def _lock(folder: Path) -> Any:
+def _lock(folder: Path) -> int | None:
     """Return an open file that says to other processes that the folder is in use; it ends with this one."""
     try:
         import fcntl
     except ImportError:
         return None
-    file = open(folder / ".lock", "wb")  # noqa: SIM115
+    path = folder / ".lock"
+    # A link could lead to any file of this user.
+    if path.is_symlink():
+        raise ValueError(f"`checkpoint`: {path} is a symbolic link. Remove it, or choose another folder.")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
+        os.close(file)
         raise ValueError(
             f"`checkpoint`: another process is using {folder}. Wait for it, or choose another folder."
         ) from None

@@ -1,14 +1,15 @@
-"""The driver's side of a stage: how a budget is spent, and the loop with all that surrounds it.
+"""The driver's side of a stage: how a budget is spent, and who is told.
 
 A budget that plans changes what is computed, as the machine is fast or slow; one that only cuts does not, and
 the same call can go on later to what it would have come to.
 """
 
-import dataclasses
 import math
+import signal
+import threading
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -17,18 +18,16 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm, Target
-from pushforward.objectives.exact_kl import ExactKL
+from pushforward.devices import batch_mesh, on_all
 from pushforward.probing import ROWS, seconds_a_look
-from pushforward.recipe.judge import in_vain, learnt
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
-from pushforward.run.monitor import watch
-from pushforward.run.progress import progress_bar
+from pushforward.run.trainer import Trainer
 from pushforward.sampler import Sampler
-from pushforward.training.alternating import Parts, alternating, averaged
-from pushforward.training.loop import LoopResult, Patience, Position, Row, nothing, run, run_piece
-from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Crew, batch_mesh
+from pushforward.training.alternating import Parts
+from pushforward.training.loop import LoopResult, Row, nothing, run_piece
+from pushforward.training.outcome import TimeIsUp
+from pushforward.training.pace import Crew
 
 
 class Progress(dict[str, Any]):
@@ -70,6 +69,37 @@ class Clock:
         """Return when a share of the budget is spent; all of it, where nothing is planned."""
         return self.started + (share if self.plans else 1.0) * self.seconds
 
+    @property
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return time.monotonic() >= self.until(1.0)
+
+    @contextmanager
+    def alarm(self, can_stop: Callable[[], bool]) -> Iterator[None]:
+        """Raise `TimeIsUp` amid whatever runs when the budget is over, once that `can_stop`.
+
+        Only a main thread hears it, if nobody else has set one; in another a fit ends between two stages.
+        """
+        mine = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGALRM")
+        many = self.crew.many or self.seconds == float("inf")
+        if many or not mine or signal.getsignal(signal.SIGALRM) != signal.SIG_DFL:
+            yield
+            return
+
+        def ring(*_: Any) -> None:
+            if can_stop():
+                raise TimeIsUp
+            signal.setitimer(signal.ITIMER_REAL, self.numbers.again)
+
+        signal.signal(signal.SIGALRM, ring)
+        late = self.numbers.late * self.seconds + self.numbers.again
+        signal.setitimer(signal.ITIMER_REAL, max(self.until(1.0) + late - time.monotonic(), 1e-3))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
     def particles(self, target: Target, recipe: Recipe) -> int:
         """Return how many particles there is time for, at most those of the recipe."""
         wanted, numbers = recipe.annealing.num_particles, self.numbers
@@ -87,9 +117,14 @@ class Clock:
         return time.monotonic() + needed < self.until(share)
 
     def steps(self, key: Key[Array, ""], algorithm: Algorithm, state: Any, usual: int) -> int:
-        """Return how many training steps there is time for, after some that are timed and forgotten."""
+        """Return how many training steps there is time for, after some that are timed and forgotten.
+
+        None, where compiling them once more would take what is left.
+        """
         numbers, began = self.numbers, time.monotonic()
-        state, total = self.crew.place(state), nothing(algorithm, key, state)
+        if began >= self.until(numbers.train_until):
+            return 0
+        state, total = on_all(state, self.crew.mesh), nothing(algorithm, key, state)
 
         def take(count: int) -> float:
             started = time.monotonic()
@@ -101,83 +136,12 @@ class Clock:
         each = min(take(numbers.trials) for _ in range(numbers.trials)) / numbers.trials
         # The schedule is part of the program, which is compiled once more for another number of steps.
         left = self.until(numbers.train_until) - time.monotonic() - compiling
-        return int(min(max(left / each, numbers.least_steps), numbers.longer * usual))
+        return int(min(max(left / each, numbers.least_steps), numbers.longer * usual)) if left > 0.0 else 0
 
     def train(self, key: Key[Array, ""], state: State, recipe: Recipe) -> tuple[Parts, LoopResult]:
         """Run the loop on the state's parts, with checkpoints, devices, a progress bar and callbacks."""
-        assert state.parts is not None
-        training = _Training(self, state.parts)
-        watched, (key_steps, key_monitor) = alternating(state.parts), jax.random.split(key)
-        fresh, num_steps, start = watched.init(key_steps), state.parts.num_steps, None
-        tiles = state.parts.tiles
-        if self.memory is not None:
-            begin = Position(fresh, nothing(watched, key_steps, fresh))
-            start, tiles = self.memory.recall(begin, num_steps) or (None, tiles)
-        # Training may end early; many processes might not agree on when.
-        weighs = isinstance(recipe.training.main_objective, ExactKL) and jax.process_count() == 1
-
-        seen = {row["step"]: row["efficiency"] for row in start.rows} if start is not None and weighs else {}
-
-        def ends(row: Row) -> Outcome | None:
-            seen[row["step"]] = row.get("efficiency", 0.0)
-            if learnt([*seen.values()], recipe.judge):
-                return Outcome.CONVERGED
-            return Outcome.INACCURATE if in_vain(row, num_steps, state.dim, recipe) else None
-
-        newest, look = [fresh], watch(key_monitor, state, recipe, weighs=weighs)
-
-        def monitor(now: Any) -> Row:
-            newest[0] = now
-            return look(now)
-
-        def observe(row: Row) -> bool:
-            bar(row)
-            parts, now = training.parts, newest[0]
-            return self.tell(
-                {"stage": "train", **row},
-                lambda: Sampler(parts.latent, averaged(parts, now), state.coordinates),
-            )
-
-        patience = Patience(self.numbers.bad_chunks, self.numbers.bad_steps, self.numbers.look_every)
-        with progress_bar(state.target.name, num_steps, show=self.show) as bar, self.crew.ears():
-            result = run(
-                key_steps, training.in_tiles(tiles), fresh,
-                num_steps=num_steps, log_every=max(1, num_steps // self.numbers.rows),
-                monitor=monitor, observe=observe, ends=ends, keep=training.keep, shrink=training.shrink,
-                deadline=self.until(self.numbers.train_until), start=start, crew=self.crew, patience=patience,
-            )  # fmt: skip
-        if result.at is not None:
-            training.keep(result.at, now=True)
-        return training.parts, result
+        return Trainer(key, state, recipe, self).run()
 
     def tell(self, row: dict[str, Any], sampler: Callable[[], Sampler | None]) -> bool:
         """Hand a row to the user's callback; say whether that stops the fit."""
         return self.callback is not None and self.callback(Progress(row, sampler)) is True
-
-
-class _Training:
-    """The parts of a running training, whose batches may have to be cut into tiles."""
-
-    def __init__(self, clock: Clock, parts: Parts):
-        self.clock, self.parts = clock, parts
-
-    def in_tiles(self, tiles: int) -> Algorithm:
-        """Return the algorithm with batches cut into so many tiles, on all devices."""
-        self.parts, crew = dataclasses.replace(self.parts, tiles=tiles), self.clock.crew
-        return alternating(dataclasses.replace(crew.place(self.parts), mesh=crew.mesh))
-
-    def shrink(self) -> Algorithm | None:
-        """Return the algorithm with its batches cut into twice as many tiles, if they can be."""
-        tiles, sizes = 2 * self.parts.tiles, (self.parts.batch_size, self.parts.score_batch_size)
-        if tiles > self.clock.numbers.most_tiles or any(size % tiles for size in sizes):
-            return None
-        warnings.warn(
-            f"memory ran out: training goes on with each batch in {tiles} tiles, one after the other.",
-            stacklevel=2,
-        )
-        return self.in_tiles(tiles)
-
-    def keep(self, at: Position, *, now: bool = False) -> None:
-        """Write down where the training stands, if it is time."""
-        if self.clock.memory is not None:
-            self.clock.memory.keep(at, tiles=self.parts.tiles, now=now)

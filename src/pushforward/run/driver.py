@@ -14,11 +14,12 @@ from threadpoolctl import threadpool_limits
 from pushforward import distributed
 from pushforward.base import key_for
 from pushforward.programs import came_from_running, in_one_line, is_exhausted
+from pushforward.recipe.anneal import first_start
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock
-from pushforward.training.outcome import FitError, Outcome
+from pushforward.training.outcome import FitError, Outcome, ended_by
 
 
 class Driver:
@@ -32,15 +33,19 @@ class Driver:
 
     def run(self, stages: Sequence[Stage]) -> None:
         """Run all stages; an interrupt ends them with the outcome `INTERRUPTED`, if there is a sampler."""
+        can_stop = lambda: self.state.has_sampler or self.state.peaks is not None  # noqa: E731
         try:
             # Small products on the host: threads that wait for each other cost more than they bring.
-            with threadpool_limits(1, user_api="blas"):
+            with threadpool_limits(1, user_api="blas"), self.clock.alarm(can_stop):
                 self._run_all(self._recall(stages))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as asked:
+            outcome = ended_by(asked)
             if not self.state.has_sampler:
-                raise
-            self._end(Outcome.INTERRUPTED)
-        except (jax.errors.JaxRuntimeError, MemoryError, ValueError) as error:
+                if not outcome.cut:
+                    raise
+                self._begin_at_peaks()
+            self._end(outcome)
+        except (jax.errors.JaxRuntimeError, RuntimeError, MemoryError, ValueError) as error:
             if not came_from_running(error):
                 raise
             outcome = self.clock.crew.blame(error)
@@ -49,6 +54,15 @@ class Driver:
             self._end(outcome, in_one_line(error))
         if not self.state.has_sampler:
             raise ValueError("`method`: none of its stages made a sampler. Add one, such as `methods.TRAIN`.")
+        steps = 0 if self.state.result is None or self.state.result.at is None else self.state.result.at.step
+        if self.state.outcome is Outcome.OUT_OF_TIME and not steps and any(s.together for s in stages):
+            self._end(Outcome.UNSTARTED, self.state.why)
+
+    def _begin_at_peaks(self) -> None:
+        """Let the normal laws around the peaks, and all between, stand for a law that nobody had time for."""
+        assert self.state.peaks is not None
+        frame, law = first_start(self.state.peaks, self.recipe.annealing)
+        self.state = self.state.replace(frame=frame, latent=law)
 
     def _run_all(self, stages: Sequence[Stage]) -> None:
         for number, stage in enumerate(stages):
@@ -56,6 +70,8 @@ class Driver:
             if first and self.clock.memory is not None and self.recipe.training.frame == "annealed":
                 # What the chief has found alone, all processes need from here on.
                 self.state = self.clock.memory.share(stage.name, self.state, self.phases)
+            if self.state.has_sampler and self.clock.over and not self.clock.crew.many and not self.ended:
+                self._end(Outcome.OUT_OF_TIME)
             if not self.ended:
                 self._run(stage)
 
@@ -108,8 +124,7 @@ class Driver:
             began = now
         if self.state.rounds and not stage.together:
             notes |= {"log_z": self.state.log_z, "rounds": list(self.state.rounds)}
-        if self.state.outcome is Outcome.STOPPED:
-            self.ended = True
+        self.ended = self.ended or self.state.outcome is Outcome.STOPPED
 
     def _with_fewer_particles(self) -> bool:
         """Halve the particles, if there are enough."""

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -102,7 +103,7 @@ def fit(
         `combined`, ..., or a method with some choices changed: `methods.KL(width=128, matching=Sliced(4))`.
     - `settings`: instead of a method, how the network is trained: `preset("kl", width=128)`.
     - `recipe`: instead of both, every number of every stage, such as `fit.recipe` of an earlier fit.
-    - `steps`: training steps, in place of the method's.
+    - `steps`: training steps, in place of the method's; if fewer, the stages before do less in proportion.
     - `progress`: show a progress bar on standard error.
     - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE`; otherwise
         the outcome alone says so.
@@ -116,14 +117,18 @@ def fit(
 
     Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`, or is raised where there is none.
     """
+    began = time.monotonic()
     check_key(key)
     # A process may fit any number of targets, one after the other.
     let_programs_go()
     chosen = method_of(method, settings, recipe)
+    usual = chosen.recipe.training.num_steps
     if steps is not None:
         chosen = chosen.replace(num_steps=check_count(steps, "steps"))
     require_target(key_for(key, "preflight"), target)
     numbers = for_target(chosen.recipe, target)
+    if steps is not None and steps < usual:
+        numbers = _in_proportion(numbers, steps / usual)
     # What can go on later, or has been told how far to go, is cut and not planned.
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
     plans = budget is not None and not told and jax.process_count() == 1
@@ -131,6 +136,7 @@ def fit(
     show = progress and distributed.is_chief()
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
         clock = Clock(numbers, seconds=seconds, plans=plans, memory=memory, callback=callback, show=show)
+        clock.started = began
         seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
         numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
         driver = Driver(key, start.resumed(seen) if start else State(target=seen), numbers, clock)
@@ -169,10 +175,44 @@ def _handed_back(key: Key[Array, ""], target: Target, driver: Driver, *, throw: 
             stacklevel=4,
         )
     if throw and state.outcome.broken:
-        from pushforward.run.failure import why_broken
-
-        raise FitError(why_broken(key_for(key, "failure"), target, done, state.why), done)
+        raise FitError(_why_broken(key_for(key, "failure"), target, done, state.why), done)
     return done
+
+
+def _why_broken(key: Key[Array, ""], target: Target, done: Fit, why: str) -> str:
+    """Return the message of the error that a broken fit raises.
+
+    Of one that diverged, it names the coordinates in which the target broke at the last finite draws.
+    """
+    step = done.history[-1]["step"] if done.history else 0
+    if done.outcome is not Outcome.DIVERGED:
+        # What was raised, without asking the target again.
+        return f"{done.outcome.value} (after step {step}): {why} `error.fit.sampler` holds it."
+    x = done.sampler.sample(key, 1024)
+    broken = ~np.isfinite(jax.vmap(target.score)(x))
+    where = "the target is finite at the last good draws, so the step itself overflowed"
+    if broken.any():
+        coordinates = np.flatnonzero(broken.any(axis=0))[:5].tolist()
+        where = f"the target's score is not finite in coordinate(s) {coordinates}"
+    bad = np.flatnonzero(~np.isfinite(jax.vmap(target.log_density)(x)) | broken.any(axis=1))
+    example = f" For instance at x = {np.asarray(x[bad[0]])[:5].tolist()}." if bad.size else ""
+    return (
+        f"{done.outcome.value} (step {step}): {where}.{example} Try a smaller `learning_rate`, or mend the "
+        "log density there; `error.fit.sampler` holds the last finite sampler."
+    )
+
+
+def _in_proportion(recipe: Recipe, share: float) -> Recipe:
+    """Return a recipe whose stages before and after the training do only a share of their work as well."""
+    annealing, maps = recipe.annealing, recipe.maps
+    assert annealing.num_particles is not None
+    few = max(annealing.least_on_memory, int(share * annealing.num_particles))
+    names = ("steps_first", "steps_next", "steps_to_choose")
+    return recipe.replace(
+        annealing={"num_particles": min(few, annealing.num_particles)},
+        maps={name: max(1, int(share * getattr(maps, name))) for name in names},
+        reweight={"marginal_steps": max(1, int(share * recipe.reweight.marginal_steps))},
+    )
 
 
 @contextmanager
@@ -191,7 +231,7 @@ def _memory(key: Key[Array, ""], target: Target, recipe: Recipe, folder: Any, ev
     with tempfile.TemporaryDirectory() as passing:
         here = folder if folder is not None and chief else passing
         identity = identity_of(key, target, recipe)
-        with closing(Checkpoint(here, identity, every=every, writes=chief)) as memory:
+        with closing(Checkpoint(here, identity, every=every, writes=chief, after_loss=folder)) as memory:
             yield memory
 
 

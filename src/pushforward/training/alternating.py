@@ -14,7 +14,7 @@ from pushforward.base import Algorithm, Target
 from pushforward.latents import Latent
 from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
-from pushforward.training.pace import in_tiles, over_devices
+from pushforward.training.pace import Batch
 
 Held: TypeAlias = tuple[Any, optax.OptState, Any]
 """What a step moves: a module, its optimiser's state, and its average."""
@@ -123,9 +123,12 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
         view = View(target=target, score=score, latent=parts.latent, progress=progress)
         return eqx.filter_value_and_grad(lambda g: parts.objective.surrogate(key, g, z, view))(state.network)
 
-    held = (state.network, state.opt, state.average)
-    moved = _move(parts, parts.optimiser, parts.ema, parts.batch_size, held, gradient, keys)
-    (network, opt, average), value, grads, ok = moved
+    rows = parts.objective.wants.rows and not hasattr(matching, "fit")
+    held, how = (
+        (state.network, state.opt, state.average),
+        (parts.optimiser, parts.ema, parts.batch_size, rows),
+    )
+    (network, opt, average), value, grads, ok = _move(parts, how, held, gradient, keys)
     info |= {
         "objective": value,
         "gradient_norm": optax.tree.norm(grads),
@@ -148,10 +151,11 @@ def _fit_score(
             score_net = eqx.combine(held[0], static)
             return eqx.filter_value_and_grad(lambda score: matching.loss(score, x, key))(score_net)
 
-        decay, size, keys = parts.score_ema, parts.score_batch_size, jax.random.split(key_one)
-        held, value, _, ok = _move(parts, parts.score_optimiser, decay, size, held, gradient, keys)
+        held, value, _, ok = _move(parts, how, held, gradient, jax.random.split(key_one))
         return held, (value, ok)
 
+    rows = getattr(matching, "rows", False)
+    how = (parts.score_optimiser, parts.score_ema, parts.score_batch_size, rows)
     start = (arrays, state.score_opt, state.score_average)
     keys = jax.random.split(key, parts.score_steps)
     (arrays, opt, average), (values, oks) = jax.lax.scan(body, start, keys)
@@ -159,12 +163,15 @@ def _fit_score(
 
 
 def _move(
-    parts: Parts, optimiser: Any, decay: float, batch_size: int, held: Held, gradient: Any, keys: Any
+    parts: Parts, how: tuple[Any, float, int, bool], held: Held, gradient: Any, keys: Any
 ) -> tuple[Held, Float[Array, ""], Any, Bool[Array, ""]]:
-    """Take an optimiser step on a fresh batch, or none at all where anything is not finite."""
-    (module, opt, average), (key_latent, key_loss) = held, keys
-    z = over_devices(parts.latent.sample(key_latent, batch_size), parts.mesh)
-    value, grads = in_tiles(gradient, z, key_loss, parts.tiles)
+    """Take an optimiser step on a fresh batch, or none at all where anything is not finite.
+
+    `how`: the optimiser, the decay of the average, the size of the batch, and whether its rows count alone.
+    """
+    (module, opt, average), (key_latent, key_loss), (optimiser, decay, batch_size, rows) = held, keys, how
+    z = parts.latent.sample(key_latent, batch_size)
+    value, grads = Batch(parts.tiles, parts.mesh, rows).gradient(gradient, z, key_loss)
     # A target can be not a number and yet flat: then the gradients look well and the value tells.
     ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(each)) for each in jax.tree.leaves((value, grads))]))
     updates, new_opt = optimiser.update(grads, opt, eqx.filter(module, eqx.is_inexact_array))

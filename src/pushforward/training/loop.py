@@ -6,6 +6,7 @@ to stop exist once. Progress is an observer of the rows; it never has a loop of 
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,23 +16,13 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from pushforward.base import Algorithm
+from pushforward.devices import on_all, on_own
 from pushforward.programs import came_from_running, in_one_line, is_exhausted
-from pushforward.training.outcome import Outcome
-from pushforward.training.pace import Crew, next_stride
+from pushforward.training.outcome import Outcome, ended_by
+from pushforward.training.pace import Crew
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
-
-
-class Patience(NamedTuple):
-    """How long steps may be skipped before a run is called diverged, and how often it looks up."""
-
-    chunks: int = 3
-    """Chunks in a row with most of their steps skipped, ..."""
-    steps: int = 10
-    """... if they hold at least so many steps: in a short run a chunk is a step or two."""
-    look_every: float = 2.0
-    """Seconds between two looks at the clock."""
 
 
 class Position(NamedTuple):
@@ -93,129 +84,137 @@ def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, 
 
 
 def run(
-    key: Key[Array, ""],
-    algorithm: Algorithm,
-    state: Any,
-    *,
-    num_steps: int,
-    log_every: int,
-    monitor: Callable[[Any], Row] = lambda state: {},
-    observe: Callable[[Row], Any] = lambda row: None,
-    ends: Callable[[Row], Outcome | None] = lambda row: None,
-    deadline: float = float("inf"),
-    start: Position | None = None,
-    keep: Callable[[Position], None] = lambda position: None,
-    shrink: Callable[[], Algorithm | None] = lambda: None,
-    crew: Crew | None = None,
-    patience: Patience = Patience(),  # noqa: B008 - a NamedTuple does not change
+    key: Key[Array, ""], algorithm: Algorithm, state: Any, *, start: Position | None = None, **options: Any
 ) -> LoopResult:
     """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
 
-    **Arguments:**
-
-    - `monitor`: extra scalars of the state, asked for once a chunk.
-    - `observe`: called with every row, for progress bars and callbacks. `True` stops the run.
-    - `ends`: says of a row how the run ends there, if it does.
-    - `deadline`: on `time.monotonic()`'s clock.
-    - `start`: go on from here, and not from `state`; the outcome is that of a run never stopped.
-    - `keep`: called every few seconds with where the run stands; checkpoints live here.
-    - `shrink`: returns the same algorithm in need of less memory, or `None`; asked when memory ran out.
-
+    From `start` it goes on instead, to the outcome of a run never stopped. `options` are those of `Loop`.
     A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
     error hands back the state before it.
     """
-    start = start or Position(state, nothing(algorithm, key, state))
-    going = _Run(key, algorithm, start, num_steps, log_every, monitor, ends, crew or Crew(), patience)
-    if start.rows and (ended := going.ended()):
-        return ended
-    try:
-        while going.at.step < num_steps:
-            try:
-                stop = going.take_piece(deadline)
-            except (RuntimeError, MemoryError, ValueError) as error:
-                if not came_from_running(error):
-                    raise
-                if is_exhausted(error) and (smaller := shrink()) is not None:
-                    going.algorithm, going.program = smaller, None
-                    continue
-                return going.result(going.crew.blame(error), in_one_line(error))
+    at = Position(state, nothing(algorithm, key, state)) if start is None else start
+    return Loop(key, algorithm, at, **options).run()
+
+
+@dataclass
+class Loop:
+    """A run in progress: where it stands, the program that takes it on, and who looks at it."""
+
+    key: Key[Array, ""]
+    algorithm: Algorithm
+    at: Position
+    num_steps: int
+    log_every: int
+    monitor: Callable[[Any], Row] = lambda state: {}
+    """Extra scalars of the state, asked for once a chunk."""
+    observe: Callable[[Row], Any] = lambda row: None
+    """Called with every row, for progress bars and callbacks. `True` stops the run."""
+    ends: Callable[[Row], Outcome | None] = lambda row: None
+    """Says of a row how the run ends there, if it does."""
+    deadline: float = float("inf")
+    """On `time.monotonic()`'s clock."""
+    keep: Callable[[Position], None] = lambda position: None
+    """Called every few seconds with where the run stands; checkpoints live here."""
+    shrink: Callable[[], Algorithm | None] = lambda: None
+    """Returns the same algorithm in need of less memory, or `None`; asked when memory ran out."""
+    crew: Crew = field(default_factory=Crew)
+    bad_chunks: int = 3
+    """Chunks in a row with most of their steps skipped, after which the run is called diverged, ..."""
+    bad_steps: int = 10
+    """... if they hold at least so many steps: in a short run a chunk is a step or two."""
+    look_every: float = 2.0
+    """Seconds between two looks at the clock."""
+
+    def __post_init__(self):
+        mesh = self.crew.mesh
+        self.key, state, total = on_all((self.key, self.at.state, self.at.total), mesh)
+        self.at = self.at._replace(state=state, total=total)
+        self.program, self.stride, self.newest, self.why = None, 1, self.at.state, ""
+        self.began, self.early = time.monotonic() - self.at.seconds, len(self.at.rows) + 1
+
+    def run(self) -> LoopResult:
+        """Take pieces until the run ends."""
+        outcome = self.ended() if self.at.rows else None
+        try:
+            while outcome is None and self.at.step < self.num_steps:
+                outcome = self.take_piece()
+                if outcome is None:
+                    self.keep(self.at)
+        except KeyboardInterrupt as asked:
+            outcome = ended_by(asked)
+        newest, state, total = on_own((self.newest, self.at.state, self.at.total), self.crew.mesh)
+        here = self.at._replace(state=state, total=total)
+        return LoopResult(newest, list(here.rows), outcome or Outcome.FINISHED, self.why, here)
+
+    def take_piece(self) -> Outcome | None:
+        """Take some steps, and look where a row is due; return how the run ends there, if it does."""
+        at = self.at
+        begin = at.step // self.log_every * self.log_every
+        end = min(begin + self.log_every, self.num_steps)
+        try:
+            # Until the first row is made, one of many processes may still compile what looks at it.
+            patient, late = len(at.rows) <= self.early, time.monotonic() >= self.deadline
+            if self.program is None:
+                self.program = self.crew.prepare(run_piece, *self.arguments(1))
+            piece, stop = self.crew.agree(min(self.stride, end - at.step), stop=late, patient=patient)
             if stop is not None:
-                return going.result(stop)
-            if going.at.step == going.end:
-                if observe(going.at.rows[-1]) is True and going.at.step < num_steps:
-                    return going.ended() or going.result(Outcome.STOPPED)
-                if ended := going.ended():
-                    return ended
-            keep(going.at)
-    except KeyboardInterrupt:
-        return going.result(Outcome.INTERRUPTED)
-    return going.result(Outcome.FINISHED)
-
-
-class _Run:
-    """A run in progress: where it stands, and the program that takes it on."""
-
-    def __init__(
-        self, key: Any, algorithm: Algorithm, at: Position, num_steps: int, log_every: int,
-        monitor: Callable[[Any], Row], ends: Callable[[Row], Outcome | None], crew: Crew, patience: Patience,
-    ):  # fmt: skip
-        self.key, self.algorithm, self.program = crew.place(key), algorithm, None
-        self.at = at._replace(state=crew.place(at.state), total=crew.place(at.total))
-        self.num_steps, self.log_every, self.end, self.stride = num_steps, log_every, 0, 1
-        self.monitor, self.ends, self.crew, self.patience = monitor, ends, crew, patience
-        self.newest = self.at.state
-        self.began, self.early = time.monotonic() - at.seconds, len(at.rows) + 1
-
-    def take_piece(self, deadline: float) -> Outcome | None:
-        """Take some steps, and look where a row is due; or return why to take none."""
-        at, crew = self.at, self.crew
-        self.end = min((at.step // self.log_every + 1) * self.log_every, self.num_steps)
-        if self.program is None:
-            first = (crew.place(jnp.asarray(number)) for number in (at.step, 1))
-            self.program = crew.prepare(run_piece, self.algorithm, self.key, at.state, at.total, *first)
-        # Until the first row is made, one of many processes may still compile what looks at it.
-        patient, late = len(at.rows) <= self.early, time.monotonic() >= deadline
-        piece, stop = crew.agree(min(self.stride, self.end - at.step), stop=late, patient=patient)
-        if stop is not None:
-            return stop
-        began = time.monotonic()
-        numbers = (crew.place(jnp.asarray(number)) for number in (at.step, piece))
-        new, total = self.program(self.algorithm, self.key, at.state, at.total, *numbers)
-        jax.block_until_ready(total)
-        self.stride = next_stride(self.stride, piece, time.monotonic() - began, self.patience.look_every)
-        # Good already, even if looking at it fails; where to go on from is before it then.
-        self.newest = new
-        moved = at._replace(state=new, total=total, step=at.step + piece)
-        if moved.step == self.end:
-            moved = self.with_row(moved, self.end - at.step // self.log_every * self.log_every)
+                return stop
+            moved = self.moved(piece)
+            if moved.step == end:
+                moved = self.with_row(moved, end - begin)
+        except (RuntimeError, MemoryError, ValueError) as error:
+            if not came_from_running(error):
+                raise
+            if is_exhausted(error) and (smaller := self.shrink()) is not None:
+                self.algorithm, self.program = smaller, None
+                return None
+            self.why = in_one_line(error)
+            return self.crew.blame(error)
         self.at = moved._replace(seconds=time.monotonic() - self.began)
-        return None
+        if moved.step < end:
+            return None
+        stopped = self.observe(moved.rows[-1]) is True and end < self.num_steps
+        return self.ended() or (Outcome.STOPPED if stopped else None)
+
+    def arguments(self, piece: int) -> tuple[Any, ...]:
+        """Return what the program takes for a piece of so many steps."""
+        numbers = on_all((jnp.asarray(self.at.step), jnp.asarray(piece)), self.crew.mesh)
+        return self.algorithm, self.key, self.at.state, self.at.total, *numbers
+
+    def moved(self, piece: int) -> Position:
+        """Take so many steps, and set how many to take next: twice as many while they are quick."""
+        assert self.program is not None
+        began = time.monotonic()
+        state, total = self.program(*self.arguments(piece))
+        jax.block_until_ready(total)
+        seconds = time.monotonic() - began
+        if seconds > self.look_every:
+            self.stride = max(1, piece // 2)
+        elif piece == self.stride and seconds < self.look_every / 2:
+            self.stride *= 2
+        # Good already, even if looking at it fails; where to go on from is before it then.
+        self.newest = state
+        return self.at._replace(state=state, total=total, step=self.at.step + piece)
 
     def with_row(self, at: Position, chunk: int) -> Position:
         """Close a chunk: the means of its steps and what the monitor sees become a row."""
         total = {name: np.asarray(v) for name, v in jax.device_get(at.total).items()}
         values = {name: float(v / v.dtype.type(chunk)) for name, v in total.items()}
         row = {"step": at.step, "seconds": time.monotonic() - self.began, **values}
-        row |= self.monitor(self.crew.back(at.state))
+        row |= self.monitor(on_own(at.state, self.crew.mesh))
         bad = not values.get("skipped", 0.0) <= 0.5
         return at._replace(
-            total=self.crew.place({name: jax.device_put(np.zeros_like(v)) for name, v in total.items()}),
+            total=on_all(jax.device_put({n: np.zeros_like(v) for n, v in total.items()}), self.crew.mesh),
             rows=(*at.rows, row),
             bad_chunks=at.bad_chunks + 1 if bad else 0,
             bad_steps=at.bad_steps + chunk if bad else 0,
         )
 
-    def ended(self) -> LoopResult | None:
+    def ended(self) -> Outcome | None:
         """Return how the run ends by its last row, if it does."""
         at, last = self.at, self.at.step == self.num_steps
         # A run whose last steps were all skipped has not ended well, however short it is.
-        skipped = at.bad_chunks >= self.patience.chunks and (at.bad_steps >= self.patience.steps or last)
+        skipped = at.bad_chunks >= self.bad_chunks and (at.bad_steps >= self.bad_steps or last)
         if skipped or not np.isfinite(at.rows[-1].get("skipped", 0.0)):
-            return self.result(Outcome.DIVERGED)
-        early = None if last else self.ends(at.rows[-1])
-        return None if early is None else self.result(early)
-
-    def result(self, outcome: Outcome, why: str = "") -> LoopResult:
-        """Return where the run came out."""
-        here = self.at._replace(state=self.crew.back(self.at.state), total=self.crew.back(self.at.total))
-        return LoopResult(self.crew.back(self.newest), list(here.rows), outcome, why, here)
+            return Outcome.DIVERGED
+        return None if last else self.ends(at.rows[-1])

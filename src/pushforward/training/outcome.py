@@ -9,7 +9,8 @@ class Outcome(enum.Enum):
 
     FINISHED = "every stage has done its work"
     CONVERGED = "more steps would gain nothing by the weights of the draws, so the run stopped early"
-    OUT_OF_TIME = "the time budget was reached; the sampler is the last one trained"
+    OUT_OF_TIME = "the time budget was reached; the sampler is the best so far"
+    UNSTARTED = "the time budget left no step of training; the sampler is the one before the first"
     STOPPED = "the callback ended the run; the sampler is the last one trained"
     UNTRAINED = "training ran away; the sampler is the one it began with, which is good by its weights"
     INACCURATE = "the run came to its end, but by its own account the sampler is not the target yet"
@@ -22,13 +23,27 @@ class Outcome(enum.Enum):
     @property
     def good(self) -> bool:
         """Whether the sampler is what was asked for, or at least the best the budget allowed."""
-        good = (Outcome.FINISHED, Outcome.CONVERGED, Outcome.OUT_OF_TIME, Outcome.STOPPED, Outcome.UNTRAINED)
-        return self in good
+        ended = self.cut, self is Outcome.FINISHED, self is Outcome.CONVERGED, self is Outcome.UNTRAINED
+        return any(ended) or self is Outcome.STOPPED
+
+    @property
+    def cut(self) -> bool:
+        """Whether time was over before the work was done."""
+        return self in (Outcome.OUT_OF_TIME, Outcome.UNSTARTED)
 
     @property
     def broken(self) -> bool:
         """Whether something went wrong on the way: what is raised."""
         return not (self.good or self in (Outcome.INACCURATE, Outcome.INTERRUPTED))
+
+
+class TimeIsUp(KeyboardInterrupt):
+    """The end of a budget, met in the middle of something: what hands back on Ctrl-C hands back now."""
+
+
+def ended_by(asked: KeyboardInterrupt) -> Outcome:
+    """Name the outcome of what an interrupt has ended."""
+    return Outcome.OUT_OF_TIME if isinstance(asked, TimeIsUp) else Outcome.INTERRUPTED
 
 
 class FitError(RuntimeError):

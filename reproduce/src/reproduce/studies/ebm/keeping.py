@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.files import BadFileError, write_atomically
-from pushforward.run.checkpoint_files import pack, unpack
+from pushforward.trees import pack, unpack
 from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.store import Beside
 
