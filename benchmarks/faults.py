@@ -144,7 +144,7 @@ def full_disk() -> dict[str, int]:
     """Let every write fail now and then, and see that whatever was there stays whole."""
     from honest import honest
 
-    from pushforward.container import write_atomically
+    from pushforward.atomic import write_atomically
 
     found, rng, fsync = {"writes": 0, "lost": 0}, random.Random(SEED), os.fsync
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,38 +40,6 @@ _OTHERS = {
     b"PAR1": "a Parquet table",
 }
 """What other files begin with: as the length of a header, more than any sampler has."""
-
-
-def check_place(path: Path) -> None:
-    """Refuse a path where no file can be written, by the name that its user gave it."""
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"`path` must lie in a folder that exists; there is no folder {path.parent} for {path}. Make it "
-            "first, or choose another."
-        )
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"`path` must lie where this user can write; {path.parent} is not.")
-
-
-def write_atomically(path: str | os.PathLike, data: bytes) -> None:
-    """Write a file so that a crash or a full disk leaves whatever was there before."""
-    path = Path(path)
-    check_place(path)
-    # Not `tempfile`, whose files only their owner may read: a sampler is a file like any other.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    file = open(temporary, "xb")  # noqa: SIM115
-    try:
-        with file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def header_size(data: bytes) -> int:

@@ -95,13 +95,12 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
         path, header, [records.Record("study", "cpu", "kl", "donut", "ksd", 0.5, 0.1, 500, 3, 0, 0.2)] * 3
     )
     note = Note(0, 3, 3, 2, "float32", 0, "iid", "0" * 64, "1" * 64)
-    note.write(folder / "honest.npy")
     files = {
         "sampler": samplers(folder),
         "records": [path.read_bytes()],
         "run": [json.dumps(ABOUT, indent=2).encode()],
         "history": [HISTORY.encode()],
-        "note": [(folder / "honest.npy.json").read_bytes()],
+        "note": [note.text()],
         "npy": [npy.getvalue()],
         "npz": [npz.getvalue(), packed.getvalue()],
     }
@@ -109,7 +108,7 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
     files["checkpoint"] = [(folder / "honest.pf").read_bytes()]
     write_found(folder / "honest.pf", IDENTITY, _found())
     files["found"] = [(folder / "honest.pf").read_bytes()]
-    for left in (path, folder / "honest.npy.json", folder / "honest.pf"):
+    for left in (path, folder / "honest.pf"):
         left.unlink()
     return files
 

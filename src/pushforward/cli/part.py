@@ -78,6 +78,7 @@ def write_part(part: Part, source: Path, sampler: "Sampler", wanted: Wanted, bar
     import jax
     import numpy as np
 
+    from pushforward.atomic import replacing
     from pushforward.cli.shards import Note, file_sha256, hashing, note_path
     from pushforward.cli.writers import check_space, writer
     from pushforward.runs.layout import SAMPLER
@@ -87,12 +88,18 @@ def write_part(part: Part, source: Path, sampler: "Sampler", wanted: Wanted, bar
     first, rows = part.rows(total)
     shape, dtype = (rows, sampler.dim), np.dtype(sampler.frame.centre.dtype)
     check_space(out, shape, dtype)
-    # The old note goes before the old draws do: a part must never stand beside the note of another.
-    note_path(out).unlink(missing_ok=True)
-    with bar(rows) as advance, writer(out, shape, dtype) as write:
+    with (
+        # Latents of twice the digits would be other points.
+        jax.enable_x64(dtype == np.float64),
+        # Renamed one after the other, and the old ones stay until both are whole.
+        replacing(note_path(out)) as words,
+        bar(rows) as advance,
+        writer(out, shape, dtype) as write,
+    ):
         write, digest = hashing(write, dtype)
         for block in sampler.stream(jax.random.key(seed), rows, latents=latents, start=first):
             write(block)
             advance(len(block))
-    Note(first, rows, total, sampler.dim, str(dtype), seed, latents, checksum, digest.hexdigest()).write(out)
+        note = Note(first, rows, total, sampler.dim, str(dtype), seed, latents, checksum, digest.hexdigest())
+        words.write(note.text())
     return f"part {part} of {total:,} draws in {out}, for `pushforward join`"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pushforward.container import BadFileError, write_atomically
+from pushforward.container import BadFileError
 from pushforward.runs.reading import read_object
 
 FORMAT, VERSION = "pushforward-shard", 1
@@ -48,10 +48,10 @@ class Note:
     draws_sha256: str
     """Of the rows' bytes, in C order."""
 
-    def write(self, path: Path) -> None:
-        """Write the note beside the part at `path`."""
+    def text(self) -> bytes:
+        """Return the note as a file holds it."""
         text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2)
-        write_atomically(note_path(path), (text + "\n").encode())
+        return (text + "\n").encode()
 
 
 def note_path(path: Path) -> Path:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pushforward.atomic import check_place, replacing
 from pushforward.cli.console import size
 from pushforward.cli.errors import CommandError
-from pushforward.container import check_place
 
 Write = Callable[[np.ndarray], None]
 Shape = tuple[int, ...]
@@ -104,11 +104,5 @@ def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
 @contextmanager
 def writer(path: Path, shape: Shape, dtype: np.dtype, names: Names = None) -> Iterator[Write]:
     """Yield a function that appends blocks of rows; whatever goes wrong, no half-written file is left."""
-    from pushforward.draws.files import replacing
-
-    with (
-        replacing(path) as beside,
-        beside.open("xb") as file,
-        FORMATS[path.suffix](file, shape, dtype, names) as write,
-    ):
+    with replacing(path) as file, FORMATS[path.suffix](file, shape, dtype, names) as write:
         yield write

@@ -1,10 +1,9 @@
-"""Formats of other programs: Parquet tables and ArviZ's netCDF."""
+"""Parquet tables, and a table's columns in general."""
 
 import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from pushforward.draws.contents import Contents, read_words, with_prefix
 from pushforward.optional import need
 
 KEY = "pushforward"
-"""Under this name both formats keep our words."""
+"""Under this name the schema keeps our words."""
 
 STAT = "stats: "
 COLUMN = re.compile(r"(.+)\[([0-9]{1,9}(?:,[0-9]{1,9}){0,15})\]", re.DOTALL)
@@ -36,12 +35,12 @@ def columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return found
 
 
-def write_parquet(path: Path, contents: Contents) -> None:
+def write_parquet(file: BinaryIO, contents: Contents) -> None:
     """Write a table with a column a number."""
     pyarrow, parquet = import_pyarrow()
     stats = {STAT + name: stat for name, stat in contents.stats.items()}
     table = pyarrow.table({**columns(contents.values), **columns(stats)})
-    parquet.write_table(table.replace_schema_metadata({KEY: contents.words()}), path)
+    parquet.write_table(table.replace_schema_metadata({KEY: contents.words()}), file)
 
 
 def read_parquet(path: Path) -> Contents:
@@ -84,68 +83,3 @@ def gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -
         else:
             values |= {label: found[label] for label in places.values()}
     return values
-
-
-def write_netcdf(path: Path, contents: Contents) -> None:
-    """Write ArviZ InferenceData."""
-    from pushforward.draws.labelled import to_arviz
-
-    odd = [name for name in (*contents.values, *contents.stats) if "/" in name]
-    if odd:
-        raise ValueError(f"netCDF has no name with a slash; {odd[0]!r} can be written to .npz.")
-    data = to_arviz(contents, coordinates=True)
-    data.posterior.attrs[KEY] = contents.words()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data.to_netcdf(str(path), engine="h5netcdf", compress=False)
-
-
-def read_netcdf(path: Path) -> Contents:
-    """Read InferenceData of ours or of anyone's; chains are put one after the other."""
-    _check_links(path)
-    posterior, words = _group(path, "posterior")
-    if words is None:
-        return Contents(posterior)
-    (free, _), (stats, _) = _group(path, "unconstrained_posterior"), _group(path, "sample_stats")
-    shapes, parameters, about = read_words(words)
-    # The file itself keeps names in the order of the alphabet.
-    posterior = {name: posterior[name] for name in (*shapes, *posterior) if name in posterior}
-    return Contents(posterior, free.get("coordinates"), stats, parameters, about)
-
-
-def _check_links(path: Path) -> None:
-    """Refuse a file that points to others, or whose arrays are stored in others."""
-    import h5py
-
-    with h5py.File(path, "r") as opened:
-        file: Any = opened
-        for group in (file, *(file[name] for name in file if file.get(name, getclass=True) is h5py.Group)):
-            for name in group:
-                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    raise BadFileError(f"{path}: {name[:80]!r} points elsewhere; copy the data here.")
-                node = group[name]
-                if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
-                    raise BadFileError(f"{path}: {name[:80]!r} is stored in another file; copy it here.")
-
-
-def _group(path: Path, group: str) -> tuple[dict[str, np.ndarray], str | None]:
-    import xarray
-
-    try:
-        opened = xarray.open_dataset(path, group=group, engine="h5netcdf", decode_times=False)
-    except (OSError, KeyError) as error:
-        if group != "posterior":
-            return {}, None
-        raise BadFileError(f"{path} has no group `posterior` that can be read ({error}).") from None
-    with opened as data:
-        check_expansion("it", data.nbytes, path.stat().st_size)
-        words = data.attrs.get(KEY)
-        values = {str(name): _without_chains(path, str(name), data[name]) for name in data.data_vars}
-    return values, words if isinstance(words, str) else None
-
-
-def _without_chains(path: Path, name: str, array: Any) -> np.ndarray:
-    if array.dims[:2] != ("chain", "draw"):
-        raise BadFileError(f"{path}: {name!r} must have the axes chain and draw; it has {array.dims}.")
-    values = np.asarray(array.values)
-    return values.reshape(-1, *values.shape[2:])

@@ -34,14 +34,13 @@ def write_rows(file: BinaryIO, block: np.ndarray) -> None:
     np.savetxt(file, block, fmt="%.9g" if block.dtype == np.float32 else "%.17g", delimiter=",")
 
 
-def write_csv(path: Path, contents: Contents) -> None:
+def write_csv(file: BinaryIO, contents: Contents) -> None:
     """Write the values; figures of single draws, the story and the constraints have no place in it."""
     table = columns(contents.values)
     titles = coordinate_titles(len(table)) if are_coordinates(contents) else list(table)
     block = np.stack(list(table.values()), axis=1)
-    with path.open("xb") as file:
-        write_titles(file, titles)
-        write_rows(file, block if block.dtype == np.float32 else block.astype(np.float64))
+    write_titles(file, titles)
+    write_rows(file, block if block.dtype == np.float32 else block.astype(np.float64))
 
 
 def read_csv(path: Path) -> Contents:

@@ -18,8 +18,9 @@ import numpy as np
 import safetensors.numpy
 
 from pushforward import files
+from pushforward.atomic import write_atomically
 from pushforward.base import Target
-from pushforward.container import FORMAT, VERSION, BadFileError, digest, read, write_atomically
+from pushforward.container import FORMAT, VERSION, BadFileError, digest, read
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled

@@ -8,6 +8,7 @@ import html
 from collections.abc import Callable
 from pathlib import Path
 
+from pushforward.atomic import write_atomically
 from pushforward.page import STYLE
 from reproduce.records import Header
 from reproduce.report.cells import Study, read_results
@@ -93,7 +94,7 @@ def write_report(folder: str | Path, out: str | Path) -> list[Path]:
 
 def _write(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_atomically(path, data)
     return path
 
 
