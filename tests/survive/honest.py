@@ -1,5 +1,6 @@
 """One honest file of every kind that is ever read, and the function that reads it."""
 
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -10,12 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pushforward import arrays
+import pushforward as pf
+from pushforward import arrays, runtime
+from pushforward.cli.join import check_set, read_blocks
 from pushforward.cli.shards import Note, read_note
 from pushforward.container import BadFileError
 from pushforward.frame import Frame
 from pushforward.latents import NormalMixture
 from pushforward.networks import coupled, mlp, modulated
+from pushforward.parameters import Parameter, Parameters
 from pushforward.recipe.neck_map import NeckMap
 from pushforward.recipe.state import State
 from pushforward.run.checkpoint_files import (
@@ -31,6 +35,8 @@ from pushforward.sampler import Sampler, load
 from pushforward.targets import gaussian
 from pushforward.training.loop import Position
 from reproduce import records
+from reproduce.data.images import read_idx
+from reproduce.report.cells import read_results
 
 ABOUT = {
     "format": "pushforward-run", "version": 1, "target": {"spec": "donut", "name": "donut", "dim": 2},
@@ -110,7 +116,32 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
     files["found"] = [(folder / "honest.pf").read_bytes()]
     for left in (path, folder / "honest.pf"):
         left.unlink()
-    return files
+    return {**files, **_draws(folder), "runtime": files["sampler"], "results": files["records"],
+            "part": [npy.getvalue()], "idx": [b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03" + bytes(range(6))]}  # fmt: skip
+
+
+DRAWN = {"named npz": "npz", "named npy": "npy", "csv": "csv", "parquet": "parquet", "nc": "nc"}
+"""Kinds of files of draws, and their suffixes."""
+
+
+def _draws(folder: Path) -> dict[str, list[bytes]]:
+    """Return files of draws, named and not, in every format."""
+    names = Parameters((Parameter("mu"), Parameter("tau", (), "positive"), Parameter("w", (2, 3), "simplex")))
+    x = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
+    made = pf.Draws.of(jnp.asarray(x), names, {"target": "none"}, {"acceptance": jnp.ones(40)})
+    found = {}
+    for kind, suffix in DRAWN.items():
+        found[kind] = []
+        for draws in (made, pf.Draws.of(jnp.asarray(x))):
+            draws.save(folder / f"honest.{suffix}")
+            found[kind].append((folder / f"honest.{suffix}").read_bytes())
+        (folder / f"honest.{suffix}").unlink()
+    return found
+
+
+def _joined(path: Path) -> int:
+    """Read a part as `join` does."""
+    return sum(len(block) for path, note in check_set([path]) for block in read_blocks(path, note))
 
 
 def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
@@ -124,6 +155,11 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
     other.mkdir(exist_ok=True)
     for name in ("run.json", "history.jsonl", "sampler.pf"):
         (other / name).write_bytes((run / name).read_bytes())
+    results = folder / "results"
+    results.mkdir(exist_ok=True)
+    points = np.arange(6, dtype=np.float32).reshape(3, 2)
+    note = Note(0, 3, 3, 2, "float32", 0, "iid", "0" * 64, hashlib.sha256(points.tobytes()).hexdigest())
+    (folder / "p.npy.json").write_bytes(note.text())
     return {
         "sampler": (folder / "s.pf", lambda: load(folder / "s.pf")),
         "records": (folder / "r.jsonl", lambda: records.read(folder / "r.jsonl")),
@@ -133,5 +169,13 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
         "npy": (folder / "a.npy", lambda: arrays.read_npy(folder / "a.npy")),
         "npz": (folder / "a.npz", lambda: arrays.read_npz(folder / "a.npz")),
         "checkpoint": (folder / "c.pf", lambda: _ours(read_state, folder / "c.pf", POSITION, 100)),
+        "runtime": (folder / "n.pf", lambda: runtime.load(folder / "n.pf")),
+        "results": (results / "study.jsonl", lambda: read_results(results)),
+        "part": (folder / "p.npy", lambda: _joined(folder / "p.npy")),
+        "idx": (folder / "i.idx", lambda: read_idx(folder / "i.idx")),
+        **{
+            kind: (folder / f"d.{suffix}", lambda suffix=suffix: pf.load_draws(folder / f"d.{suffix}"))
+            for kind, suffix in DRAWN.items()
+        },
         "found": (folder / "f.pf", lambda: _ours(read_found, folder / "f.pf", TARGET)),
     }

@@ -50,7 +50,8 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            with _warnings_as_notes():
+                return command(*args, **options)
         except KeyboardInterrupt:
             complain("interrupted; nothing was written.")
             raise typer.Exit(INTERRUPTED) from None
@@ -86,7 +87,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def warnings_as_notes() -> Iterator[None]:
+def _warnings_as_notes() -> Iterator[None]:
     """Say warnings in the same voice as everything else, each of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -92,8 +92,7 @@ def _train(seed: int, target: "Target", method: "Method", spec: str, **survival:
     from pushforward.cli.specs import line_of, model_of
 
     try:
-        with errors.warnings_as_notes():
-            return pf.fit(jax.random.key(seed), target, method=method, **survival), ""
+        return pf.fit(jax.random.key(seed), target, method=method, **survival), ""
     except pf.FitError as error:
         if error.fit is None:
             raise errors.CommandError(str(error), errors.FAILED) from error
