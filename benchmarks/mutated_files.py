@@ -4,7 +4,7 @@
 
 Honest files of every kind are torn, flipped, swapped and swollen, or made to lie under a valid checksum
 (`tests/survive/mutations.py`). A reader may return a valid object, or refuse by a `BadFileError`. The files
-are read in pieces, and what is done is kept beside the records: after an interruption the same command goes on.
+are read in pieces, and what is done is kept beside the records: the same command goes on where it stopped.
 """
 
 import argparse
@@ -27,15 +27,10 @@ SECONDS, MEMORY = 2.0, 16 * 2**20
 """Of computing, and bytes besides twice the honest file's, that a reader may take."""
 
 COUNTS = (
-    "files",
-    "refused",
-    "valid",
-    "other_errors",
-    "hangs",
-    "too_much_memory",
-    "executed",
-    "written_outside",
+    *("files", "refused", "valid", "other_errors"),
+    *("hangs", "too_much_memory", "executed", "written_outside"),
 )
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 class Watch:
@@ -50,12 +45,13 @@ class Watch:
             return
         if event in ("exec", "os.system", "os.exec", "pickle.find_class", "import", "subprocess.Popen"):
             # The reader of netCDF is a program of ours.
-            if not (event == "subprocess.Popen" and "netcdf_child.py" in str(args)):
-                self.executed.append(f"{event} {args}"[:300])
-        elif event == "open" and isinstance(args[0], str) and args[2] & WRITES:
+            ours = event == "subprocess.Popen" and "netcdf_child.py" in str(args)
+            self.executed += [] if ours else [f"{event} {args}"[:300]]
+        if event == "open" and isinstance(args[0], str) and args[2] & WRITES:
             # And it hands the numbers over in a file without a name, by the folder of such.
-            if args[0] != tempfile.gettempdir() and not os.path.abspath(args[0]).startswith(self.folder):
-                self.written.append(f"{args}"[:300])
+            inside = args[0] in (tempfile.gettempdir(), os.devnull)
+            inside = inside or os.path.abspath(args[0]).startswith(self.folder)
+            self.written += [] if inside else [f"{args}"[:300]]
 
 
 def memory(field: str) -> int:

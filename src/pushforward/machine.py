@@ -29,6 +29,26 @@ def cores() -> int:
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
+LEAST_ADDRESSES = 2**31
+"""Bytes of addresses that JAX reserves for its programs and threads, and some room for numbers."""
+
+
+def check_addresses() -> None:
+    """Refuse a limit of the address space at which JAX would end the process by a crash."""
+    try:
+        import resource
+
+        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    except ImportError:
+        return
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_ADDRESSES:
+        few, least = (f"{count / 1e9:.2g} GB" for count in (allowed, LEAST_ADDRESSES))
+        raise ValueError(
+            f"this process may have {few} of addresses (`ulimit -v`), with which JAX would end by a crash. "
+            f"Allow {least}: `ulimit -v {LEAST_ADDRESSES // 1024}`."
+        )
+
+
 @cache
 def source() -> str:
     """Return a few digits that differ where any file of the library differs, committed or not.

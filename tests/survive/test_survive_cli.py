@@ -1,6 +1,9 @@
 """A run's folder is enough to run it again; and the command line passes on what a fit survives."""
 
+import resource
 import shlex
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -58,6 +61,17 @@ def test_a_run_is_made_again_from_its_folder_alone(invoke, tmp_path):
     result = invoke(verb, *rest, "--out", tmp_path / "again", "-q")
     assert result.exit_code == 0, result.output
     assert weights(tmp_path / "again") == weights(tmp_path / "moved")
+
+
+def test_too_few_addresses_are_an_error_and_no_crash(sampler_file, tmp_path):
+    words = ["sample", str(sampler_file), "-n", "10", "--out", str(tmp_path / "a.npy")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pushforward.cli", *words], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000)),
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "ulimit -v 2097152" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from pushforward.cli.console import note, stderr
+from pushforward.machine import check_addresses
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """The work went wrong; what was asked makes no sense; Ctrl-C (128 + SIGINT, as shells have it)."""
@@ -50,6 +51,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
         try:
+            check_addresses()
             with _warnings_as_notes():
                 return command(*args, **options)
         except KeyboardInterrupt:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushforward.checks import check_duration
-from pushforward.cli.part import Part, parse_part
+from pushforward.cli.shards import Part
 
 
 def whole(least: int = 1, most: int | None = None) -> Callable[[Any], int]:
@@ -101,7 +101,7 @@ Process = Annotated[int | None, _count("I", "Which this is, from 0.", least=0)]
 NumSamples = Annotated[int, _count("N", "How many draws.", "--num-samples", "-n")]
 OutDraws = Annotated[Path, _option("FILE", _DRAWS, "--out", "-o")]
 Latents = Annotated[str, _option(None, _LATENTS, default=True)]
-Shard = Annotated[Part | None, _option("K/N", _SHARD, parser=parse_part)]
+Shard = Annotated[Part | None, _option("K/N", _SHARD, parser=Part.parse)]
 Free = Annotated[bool, _option(None, _FREE, "--free")]
 Refine = Annotated[int | None, _count("STEPS", "Move each draw by so many MALA steps; needs the target.")]
 Thin = Annotated[int | None, _count("M", "Keep the M draws that stand best for the target, which it needs.")]
