@@ -14,6 +14,7 @@ from reproduce.records import Header
 from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
+from reproduce.report.faults import faults, mutated_files
 from reproduce.report.hard import hard
 from reproduce.report.models import models
 from reproduce.report.section import Figure, Section, generic, prose
@@ -69,8 +70,10 @@ def _figure(figure: Figure) -> str:
 SECTIONS: dict[str, Callable[[Study], Section]] = {
     "covertype": covertype,
     "ebm": ebm,
+    "faults": faults,
     "hard": hard,
     "models": models,
+    "mutated_files": mutated_files,
     "spine": spine,
     "trust": trust,
     "two_d": two_d,
