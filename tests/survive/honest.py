@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from typer.testing import CliRunner
 
 import pushforward as pf
 from pushforward import arrays, runtime
+from pushforward.cli import app
+from pushforward.cli.check import _read_draws
 from pushforward.cli.join import check_set, read_blocks
 from pushforward.cli.shards import Note, read_note
 from pushforward.container import BadFileError
@@ -91,7 +95,8 @@ def samplers(folder: Path) -> list[bytes]:
 def honest(folder: Path) -> dict[str, list[bytes]]:
     """Return the bytes of honest files by kind."""
     points = np.arange(6, dtype=np.float32).reshape(3, 2)
-    npy, npz, packed = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    npy, npz, packed, plain = (io.BytesIO() for _ in range(4))
+    np.savez(plain, draws=points)
     np.save(npy, points)
     np.savez(npz, draws=points, more=np.arange(4))
     np.savez_compressed(packed, draws=points, grid=np.zeros((50, 50), np.uint8))
@@ -117,7 +122,17 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
     for left in (path, folder / "honest.pf"):
         left.unlink()
     return {**files, **_draws(folder), "runtime": files["sampler"], "results": files["records"],
-            "part": [npy.getvalue()], "idx": [b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03" + bytes(range(6))]}  # fmt: skip
+            "show sampler": files["sampler"], "show run": files["run"], "show draws": [plain.getvalue()],
+            "join": [npy.getvalue()], "check": [plain.getvalue()], "part": [npy.getvalue()], "idx": [b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03" + bytes(range(6))]}  # fmt: skip
+
+
+def _command(*words) -> None:
+    """Run a command in this process: whatever it refuses, it refuses by one message and no traceback."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exit_code == 2 and result.stderr.count("error: ") >= 1:
+        raise BadFileError(result.stderr)
+    if result.exit_code:
+        raise result.exception or RuntimeError(f"exit code {result.exit_code}")
 
 
 DRAWN = {"named npz": "npz", "named npy": "npy", "csv": "csv", "parquet": "parquet", "nc": "nc"}
@@ -151,15 +166,15 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
     (run / "run.json").write_text(json.dumps(ABOUT))
     (run / "history.jsonl").write_text(HISTORY)
     (run / "sampler.pf").write_bytes(b"")
-    other = folder / "other"
-    other.mkdir(exist_ok=True)
-    for name in ("run.json", "history.jsonl", "sampler.pf"):
-        (other / name).write_bytes((run / name).read_bytes())
+    other, shown = folder / "other", folder / "shown"
+    for copy in (other, shown):
+        shutil.copytree(run, copy, dirs_exist_ok=True)
     results = folder / "results"
     results.mkdir(exist_ok=True)
     points = np.arange(6, dtype=np.float32).reshape(3, 2)
     note = Note(0, 3, 3, 2, "float32", 0, "iid", "0" * 64, hashlib.sha256(points.tobytes()).hexdigest())
-    (folder / "p.npy.json").write_bytes(note.text())
+    for name in ("p", "j"):
+        (folder / f"{name}.npy.json").write_bytes(note.text())
     return {
         "sampler": (folder / "s.pf", lambda: load(folder / "s.pf")),
         "records": (folder / "r.jsonl", lambda: records.read(folder / "r.jsonl")),
@@ -171,6 +186,14 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[], Any]]]:
         "checkpoint": (folder / "c.pf", lambda: _ours(read_state, folder / "c.pf", POSITION, 100)),
         "runtime": (folder / "n.pf", lambda: runtime.load(folder / "n.pf")),
         "results": (results / "study.jsonl", lambda: read_results(results)),
+        "show sampler": (folder / "show.pf", lambda: _command("show", folder / "show.pf")),
+        "show run": (shown / "run.json", lambda: _command("show", shown)),
+        "show draws": (folder / "show.npz", lambda: _command("show", folder / "show.npz", "--json")),
+        "join": (
+            folder / "j.npy",
+            lambda: _command("join", folder / "j.npy", "--out", folder / "o.npy", "--force"),
+        ),
+        "check": (folder / "c.npz", lambda: _read_draws(folder / "c.npz", TARGET)),
         "part": (folder / "p.npy", lambda: _joined(folder / "p.npy")),
         "idx": (folder / "i.idx", lambda: read_idx(folder / "i.idx")),
         **{

@@ -1,6 +1,5 @@
 """A run's folder is enough to run it again; and the command line passes on what a fit survives."""
 
-import resource
 import shlex
 import subprocess
 import sys
@@ -64,11 +63,19 @@ def test_a_run_is_made_again_from_its_folder_alone(invoke, tmp_path):
 
 
 def test_too_few_addresses_are_an_error_and_no_crash(sampler_file, tmp_path):
-    words = ["sample", str(sampler_file), "-n", "10", "--out", str(tmp_path / "a.npy")]
-    done = subprocess.run(
-        [sys.executable, "-m", "pushforward.cli", *words], capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000)),
-    )  # fmt: skip
+    words = [
+        sys.executable,
+        "-m",
+        "pushforward.cli",
+        "sample",
+        sampler_file,
+        "-n",
+        10,
+        "--out",
+        tmp_path / "a.npy",
+    ]
+    line = f"ulimit -v 1200000; exec {shlex.join(map(str, words))}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "ulimit -v 2097152" in done.stderr
     assert "Traceback" not in done.stderr

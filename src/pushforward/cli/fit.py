@@ -143,14 +143,15 @@ def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fi
 
 
 def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> None:
-    rows = [("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}")]
-    times = [f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases]
-    rows.append(("time", f"{done.seconds:.1f} s  ({', '.join(times)})"))
-    rows += [(name, in_words(metric)) for name, metric in metrics.items()]
-    rows.append(("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"))
-    console = stdout()
-    console.print(pairs(rows))
+    times = ", ".join(f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases)
+    rows = [
+        ("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}"),
+        ("time", f"{done.seconds:.1f} s  ({times})"),
+        *((name, in_words(metric)) for name, metric in metrics.items()),
+        ("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"),
+    ]
+    stdout().print(pairs(rows))
     place = shlex.quote(str(folder))
     sample = f"pushforward sample {place} -n 1000000 --out draws.npy"
     line = sample if done.outcome.good else f"pushforward check {place}"
-    console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)
+    stdout().print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

@@ -68,17 +68,15 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
                     f"{path} and {first_path} are parts of different draws: `{name}` is "
                     f"{getattr(part, name)} in one and {getattr(first, name)} in the other."
                 )
-    row, before, missing = 0, first_path, []
-    for path, part in ordered:
-        if part.first < row:
+    starts = [*(part.first for _, part in ordered), first.total]
+    ends = [0, *(part.first + part.rows for _, part in ordered)]
+    for (before, _), (path, part), end in zip(ordered, ordered[1:], ends[1:], strict=False):
+        if part.first < end:
             raise BadFileError(
                 f"{path} and {before} overlap: both hold row {part.first:,}. Give each part once."
             )
-        missing.append((row, part.first))
-        row, before = part.first + part.rows, path
-    missing = [(a, b) for a, b in (*missing, (row, first.total)) if a < b]
-    if missing:
-        ranges = ", ".join(f"{a:,} to {b - 1:,}" for a, b in missing[:5])
+    if missing := [f"{a:,} to {b - 1:,}" for a, b in zip(ends, starts, strict=True) if a < b]:
+        ranges = ", ".join(missing[:5])
         raise BadFileError(
             f"rows {ranges} of {first.total:,} are in none of the parts. Give the parts that hold them, or "
             "make them with `pushforward sample --shard K/N`."
