@@ -30,6 +30,7 @@ COUNTS = (
     *("files", "refused", "valid", "other_errors"),
     *("hangs", "too_much_memory", "executed", "written_outside"),
 )
+INSTALLED = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[1]))
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -46,6 +47,8 @@ class Watch:
         if event in ("exec", "os.system", "os.exec", "pickle.find_class", "import", "subprocess.Popen"):
             # The reader of netCDF is a program of ours.
             ours = event == "subprocess.Popen" and "netcdf_child.py" in str(args)
+            # What is installed may load more of itself.
+            ours = ours or (event == "exec" and getattr(args[0], "co_filename", "").startswith(INSTALLED))
             self.executed += [] if ours else [f"{event} {args}"[:300]]
         if event == "open" and isinstance(args[0], str) and args[2] & WRITES:
             # And it hands the numbers over in a file without a name, by the folder of such.

@@ -6,7 +6,6 @@ however large it becomes. Here the claims are held against the file first.
 
 import ast
 import contextlib
-import itertools
 import math
 import os
 import re
@@ -19,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pushforward.container import BadFileError
+from pushforward.container import BadFileError, regular
 
 MAGIC = b"\x93NUMPY"
-MAX_HEADER, MAX_MEMBERS, MAX_LINE = 2**12, 2**12, 2**16
-"""Bytes of a header, arrays of an archive, and bytes of a line: no honest file has more. Parsed, hostile JSON
-takes twenty times its length, and hostile Python four hundred times."""
+MAX_HEADER, MAX_MEMBERS, MAX_LIST = 2**12, 2**12, 2**20
+"""Bytes of a header, which takes four hundred times its length once it is parsed; arrays of an archive, and
+bytes of the list of these: no honest file has more."""
 
 MAX_FIELDS = 2**18
 """Bytes of the header of a structured array, which is not parsed as Python but field by field."""
@@ -73,27 +72,14 @@ def read_npy(path: str | os.PathLike) -> np.ndarray:
 def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Read all arrays of a `.npz` archive by name, or raise a `BadFileError`."""
     path = regular(path)
+    with _refusing(path), path.open("rb") as file:
+        # The list of members, which `zipfile` reads as a whole.
+        end: Any = zipfile._EndRecData(file)  # pyright: ignore[reportAttributeAccessIssue]
+        if end and end[5] > MAX_LIST:
+            raise BadFileError(f"{path} must list its arrays in {MAX_LIST:,} bytes; it takes {end[5]:,}.")
     with _refusing(path), zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        _check_members(path, members)
-        return {m.filename.removesuffix(".npy"): _read_member(archive, m, path) for m in members}
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file with their numbers, from 1, or raise a `BadFileError` that names one.
-
-    However large the file, memory holds one line of it.
-    """
-    with path.open("rb") as file:
-        for number in itertools.count(1):
-            if not (line := file.readline(MAX_LINE + 1)):
-                return
-            if len(line) > MAX_LINE:
-                raise BadFileError(f"{path}, line {number}: no line may be longer than {MAX_LINE:,} bytes.")
-            try:
-                yield number, line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise BadFileError(f"{path}, line {number}: corrupted, not text ({error}).") from None
+        _check_members(path, archive.infolist())
+        return {m.filename.removesuffix(".npy"): _read_member(archive, m, path) for m in archive.infolist()}
 
 
 def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
@@ -122,6 +108,17 @@ def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
             f"bytes; it holds {size:,}. It is truncated or corrupted; write it again."
         )
     return header
+
+
+def write_npy_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Write what stands before the numbers of a `.npy` file, whatever its fields are called."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    try:
+        np.lib.format.write_array_header_1_0(file, header)
+    except ValueError:
+        # Of more names than that version can hold, or with other letters.
+        text = (str(header)[:-1] + ", }\n").encode()
+        file.write(MAGIC + b"\x03\x00" + len(text).to_bytes(4, "little") + text)
 
 
 def _parse(text: str, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
@@ -175,12 +172,11 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
     size = path.stat().st_size
     if len(members) > MAX_MEMBERS:
         raise BadFileError(f"{path} must hold at most {MAX_MEMBERS:,} arrays; it holds {len(members):,}.")
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
+    names = {member.filename for member in members}
+    if len(names) < len(members):
         raise BadFileError(f"{path} holds two arrays of the same name.")
-    for name in names:
-        if not name.endswith(".npy"):
-            raise BadFileError(f"{path} must hold arrays only; it also holds {name[:80]!r}.")
+    if odd := [name for name in names if not name.endswith(".npy")]:
+        raise BadFileError(f"{path} must hold arrays only; it also holds {odd[0][:80]!r}.")
     packed, whole = sum(m.compress_size for m in members), sum(m.file_size for m in members)
     check_expansion(str(path), whole if packed <= size else math.inf, size)
 
@@ -207,18 +203,6 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) 
 
 def _shaped(flat: np.ndarray, header: ArrayHeader) -> np.ndarray:
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
-
-
-def regular(path: str | os.PathLike, what: str = "arrays") -> Path:
-    """Return the path of a file that can be read from its start to its end, or say why it is none."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"`path` must name a file of {what}; there is no file {path}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file of {what}; {path} is a folder.")
-    if not path.is_file():
-        raise BadFileError(f"{path} is not a regular file. Copy the {what} to one and load that.")
-    return path
 
 
 @contextlib.contextmanager

@@ -4,9 +4,11 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ from pushforward.atomic import new_folder, write_atomically
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import mlp
+from pushforward.runs import load_run
 from pushforward.sampler import Sampler
 from reproduce import records
 from reproduce.report import write_report
@@ -158,6 +161,42 @@ def test_a_header_of_a_megabyte_takes_no_memory(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 * 1024
 
 
+def peak(read):
+    """Return the bytes that a refusal takes."""
+    tracemalloc.start()
+    with pytest.raises(pf.BadFileError):
+        read()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+def test_what_swells_when_it_is_parsed_is_refused(tmp_path):
+    text = b'{"__metadata__": {"format": "pushforward", "version": "1", "sha256": "", "body": "%s"}}' % (
+        b"[]," * 10**6
+    )
+    (tmp_path / "a.pf").write_bytes(len(text).to_bytes(8, "little") + text)
+    (tmp_path / "b.pf").write_bytes(
+        (4 * 10**6).to_bytes(8, "little") + b"[" + b"[]," * (4 * 10**6 // 3) + b"[]]"
+    )
+    (tmp_path / "run").mkdir()
+    for name in ("run.json", "history.jsonl", "sampler.pf"):
+        (tmp_path / "run" / name).write_bytes(b"[" + b"[]," * 300_000 + b"[]]")
+    for path in (tmp_path / "a.pf", tmp_path / "b.pf"):
+        assert peak(lambda path=path: pf.load(path)) < 2 * path.stat().st_size + 2**24
+    assert peak(lambda: load_run(tmp_path / "run")) < 2 * 10**6 + 2**24
+
+
+def test_an_archive_of_a_million_names_is_refused_before_they_are_read(tmp_path):
+    entry = (
+        struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+        + b"a"
+    )
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 65535, 65535, len(entry) * 200_000, 0, 0)
+    (tmp_path / "a.npz").write_bytes(entry * 200_000 + end)
+    assert peak(lambda: pf.load_draws(tmp_path / "a.npz")) < 2**24
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -184,6 +223,9 @@ def test_named_draws_of_any_letters_and_number_come_back(tmp_path):
     draws = pf.load_draws(tmp_path / "a.npy")
     assert draws.names == dtype.names
     np.testing.assert_array_equal(draws["it's"], rows["it's"])
+    draws.save(tmp_path / "b.npy")
+    assert pf.load_draws(tmp_path / "b.npy").names == dtype.names
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy", max_header_size=10**6)["čau"], rows["čau"])
 
 
 def test_a_table_of_a_hundred_million_equal_rows_is_refused_before_it_is_read(tmp_path):

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, no_type_check
 
-from pushforward.arrays import read_lines, regular
 from pushforward.atomic import write_atomically
-from pushforward.container import BadFileError
+from pushforward.container import BadFileError, read_lines, regular
 from pushforward.machine import cores, versions
 from reproduce.origin import commit, host, today
 
@@ -181,7 +180,7 @@ def append(path: str | Path, records: Record | Iterable[Record]) -> None:
 
 def read(path: str | Path) -> tuple[Header, list[Record]]:
     """Read a file of records, or raise one `BadFileError` that names the file and the line."""
-    lines = read_lines(regular(path, "records"))
+    lines = read_lines(regular(path, "a file of records"))
     number, first = next(lines, (0, ""))
     if not number:
         raise BadFileError(f"{path}, line 1: expected a header; the file is empty.")

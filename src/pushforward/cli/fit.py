@@ -109,25 +109,22 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
     """Judge the sampler, unless Ctrl-C has said that nobody wants to wait, or the target cannot be asked."""
     if not (done.outcome.good or done.outcome.name in ("DIVERGED", "INACCURATE")):
         return {}
+    import jax
+
+    from pushforward.programs import came_from_running
+    from pushforward.runs.judging import judge
+
     try:
-        import jax
-
-        from pushforward.runs.judging import judge
-
         # Any key but those that trained it will do.
         return judge(jax.random.fold_in(jax.random.key(seed), 2**31), done.sampler, target)
     except KeyboardInterrupt:
-        note("interrupted while judging the sampler; it is written without these figures.")
+        why = "interrupted while judging the sampler"
     except (RuntimeError, ValueError) as error:
-        from pushforward.programs import came_from_running
-
         if not came_from_running(error):
             raise
         # A log density that raises: hours of training are not to be lost to that.
-        note(
-            f"the sampler could not be judged ({str(error).splitlines()[0]}); "
-            "it is written without these figures."
-        )
+        why = f"the sampler could not be judged ({str(error).splitlines()[0]})"
+    note(f"{why}; it is written without these figures.")
     return {}
 
 

@@ -80,7 +80,7 @@ def _whole(
     """Write draws from memory: refined, thinned, or in a format that is written in one piece."""
     import jax
 
-    check_draws(wanted, sampler)
+    check_draws(wanted, sampler, whole=True)
     key, words = jax.random.key(wanted.seed), ""
     draws = sampler.draws(key, wanted.total, latents=wanted.latents)
     if wanted.free:
@@ -99,7 +99,7 @@ def _stream(sampler: "Sampler", wanted: Wanted, bar: Bar) -> str:
     """Write draws block by block."""
     import jax
 
-    check_draws(wanted, sampler)
+    check_draws(wanted, sampler, whole=False)
     key = jax.random.key(wanted.seed)
     with bar(wanted.total) as advance, named_writer(wanted, sampler) as write:
         for block in sampler.stream(key, wanted.total, latents=wanted.latents):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pushforward.arrays import write_npy_header
 from pushforward.atomic import check_place, replacing
 from pushforward.cli.console import size
 from pushforward.cli.errors import CommandError
@@ -44,13 +45,7 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def _npy(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    try:
-        np.lib.format.write_array_header_1_0(file, header)
-    except ValueError:
-        # Of more names than that version can hold, or with other letters.
-        text = (str(header)[:-1] + ", }\n").encode()
-        file.write(b"\x93NUMPY\x03\x00" + len(text).to_bytes(4, "little") + text)
+    write_npy_header(file, dtype, shape)
     # As bytes, which a structured array does not show of itself.
     yield lambda block: file.write(np.ascontiguousarray(block, dtype).view(np.uint8).data)
 
@@ -67,7 +62,7 @@ def _npz(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Wri
 
 @contextmanager
 def _csv(file: Any, shape: Shape, dtype: np.dtype, names: Names) -> Iterator[Write]:
-    from pushforward.draws.text_files import coordinate_titles, write_rows, write_titles
+    from pushforward.draws.table_files import coordinate_titles, write_rows, write_titles
 
     write_titles(file, names or coordinate_titles(shape[1]))
     yield lambda block: write_rows(file, np.asarray(block, dtype))
@@ -118,13 +113,13 @@ def check_space(path: Path, shape: Shape, dtype: np.dtype) -> None:
         )
 
 
-def check_draws(wanted: Wanted, sampler: "Sampler") -> None:
-    """Refuse draws that the disk cannot hold, or the memory where they are written in one piece."""
+def check_draws(wanted: Wanted, sampler: "Sampler", *, whole: bool) -> None:
+    """Refuse draws that the disk cannot hold, or the memory where they are written as a whole."""
     numbers, count = sampler.dim, wanted.total
     if sampler.parameters is not None and not wanted.free:
         numbers = sum(int(np.prod(item.shape, dtype=int)) for item in sampler.parameters.items)
     check_space(wanted.out, (count, numbers), np.dtype(sampler.frame.centre.dtype))
-    if wanted.out.suffix in WHOLE and 16 * count * numbers > MAX_WHOLE:
+    if whole and wanted.out.suffix in WHOLE and 16 * count * numbers > MAX_WHOLE:
         raise CommandError(
             f"--out: {count:,} named draws of {numbers} numbers are too many for {wanted.out.suffix}, which "
             "is written in one piece. Choose .npy, .parquet or .csv, which are not."
@@ -141,8 +136,8 @@ def writer(path: Path, shape: Shape, dtype: np.dtype, names: Names = None) -> It
 @contextmanager
 def named_writer(wanted: Wanted, sampler: "Sampler") -> Iterator[Write]:
     """Yield a function that appends blocks of free coordinates, constrained if they have names."""
+    from pushforward.draws.contents import columns
     from pushforward.draws.plain_files import structured
-    from pushforward.draws.table_files import columns
 
     shape, dtype = (wanted.total, sampler.dim), np.dtype(sampler.frame.centre.dtype)
     parameters = None if wanted.free else sampler.parameters

@@ -1,6 +1,7 @@
 """What a file of draws holds, whatever its format: the same for every writer and every reader."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ from pushforward.container import BadFileError
 from pushforward.parameters import Parameters
 
 FORMAT, VERSION = "pushforward-draws", 1
+
+COLUMN = re.compile(r"(.+)\[([0-9]{1,9}(?:,[0-9]{1,9}){0,15})\]", re.DOTALL)
 
 
 class Contents(NamedTuple):
@@ -93,3 +96,35 @@ def read_words(text: str) -> tuple[dict[str, tuple[int, ...]], Parameters | None
 def with_prefix(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     """Take the arrays out whose names begin with the prefix, and return them without it."""
     return {name[len(prefix) :]: arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+
+
+def columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return one column for each number of a draw: `mu`, `theta[0]`, `L[1,0]`."""
+    found = {}
+    for name, value in values.items():
+        for place in np.ndindex(*value.shape[1:]):
+            label = f"{name}[{','.join(map(str, place))}]" if place else name
+            found[label] = np.ascontiguousarray(value[(slice(None), *place)])
+    return found
+
+
+def gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+    """Put columns `theta[0]`, `theta[1]`, ... back together; what does not fill an array stays as it is."""
+    groups: dict[str, dict[tuple[int, ...], str]] = {}
+    for label in found:
+        match = COLUMN.fullmatch(label)
+        name, place = (match[1], tuple(map(int, match[2].split(",")))) if match else (label, ())
+        groups.setdefault(name, {})[place] = label
+    values = {}
+    for name, places in groups.items():
+        shape = shapes.get(name) or tuple(
+            1 + max(p[axis] for p in places) for axis in range(len(min(places)))
+        )
+        if set(places) == {()}:
+            values[name] = found[places[()]]
+        elif len({len(p) for p in places}) == 1 and len(places) == np.prod(shape, dtype=object):
+            stacked = np.stack([found[places[p]] for p in np.ndindex(*shape)], axis=1)
+            values[name] = stacked.reshape(len(stacked), *shape)
+        else:
+            values |= {label: found[label] for label in places.values()}
+    return values

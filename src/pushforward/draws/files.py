@@ -15,10 +15,9 @@ from typing import Any, BinaryIO
 import jax
 import numpy as np
 
-from pushforward.arrays import regular
 from pushforward.atomic import replacing
-from pushforward.container import BadFileError
-from pushforward.draws import netcdf_files, plain_files, table_files, text_files
+from pushforward.container import BadFileError, regular
+from pushforward.draws import netcdf_files, plain_files, table_files
 from pushforward.draws.contents import Contents
 from pushforward.draws.record import Draws
 from pushforward.parameters import Parameters
@@ -29,7 +28,7 @@ Format = tuple[Callable[[BinaryIO, Contents], object], Callable[[Path], Contents
 FORMATS: dict[str, Format] = {
     ".npz": (plain_files.write_npz, plain_files.read_npz),
     ".npy": (plain_files.write_npy, plain_files.read_npy),
-    ".csv": (text_files.write_csv, text_files.read_csv),
+    ".csv": (table_files.write_csv, table_files.read_csv),
     ".parquet": (table_files.write_parquet, table_files.read_parquet),
     ".nc": (netcdf_files.write_netcdf, netcdf_files.read_netcdf),
 }
@@ -54,7 +53,7 @@ def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
     """
     path = Path(path)
     read = _format(path)[1]
-    path = regular(path, "draws")
+    path = regular(path, "a file of draws")
     try:
         contents = read(path).checked()
     except BadFileError as error:

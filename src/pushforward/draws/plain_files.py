@@ -46,7 +46,8 @@ def read_npz(path: Path) -> Contents:
 def write_npy(file: BinaryIO, contents: Contents) -> None:
     """Write `x` as it is, and named draws as a structured array: `np.load(path)["theta"]`."""
     rows = contents.values["x"] if are_coordinates(contents) else structured(contents.values)
-    np.save(file, rows, allow_pickle=False)
+    arrays.write_npy_header(file, rows.dtype, rows.shape)
+    file.write(np.ascontiguousarray(rows).view(np.uint8).data)
 
 
 def structured(values: Mapping[str, np.ndarray]) -> np.ndarray:

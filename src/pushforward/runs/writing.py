@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pushforward.atomic import new_folder, write_atomically
 from pushforward.checks import check_count
+from pushforward.container import SAMPLER
 from pushforward.machine import cores, versions
-from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
+from pushforward.runs.reading import ABOUT, FORMAT, HISTORY, MODEL, VERSION, Row
 
 if TYPE_CHECKING:
     # Checking a folder must not cost the import of everything that can train a sampler.
@@ -54,8 +55,8 @@ def save_run(
 ) -> Path:
     """Write a run's folder and return where it is.
 
-    All is written to a folder beside it first and then renamed. Should the name have been taken
-    meanwhile, the run gets the next free one: an hour of training is not to be lost to that.
+    It appears when it is whole. Should the name have been taken meanwhile, the run gets the next free one: an
+    hour of training is not to be lost to that.
 
     **Arguments:**
 
@@ -72,10 +73,7 @@ def save_run(
         "format": FORMAT,
         "version": VERSION,
         "target": dict(target),
-        "method": story["method"],
-        "settings": story["settings"],
-        "changed": story["changed"],
-        "digest": story["digest"],
+        **{name: story[name] for name in ("method", "settings", "changed", "digest")},
         "recipe": fit.recipe.plain(),
         "seed": check_count(seed, "seed", at_least=0),
         "command": command,
