@@ -54,9 +54,7 @@ def _convert(name: str, text: str, hint: Any) -> Any:
         if text.lower() == "none" and types.NoneType in typing.get_args(hint):
             return None
         (hint,) = (kind for kind in typing.get_args(hint) if kind is not types.NoneType)
-    wanted = {int: "a whole number", float: "a number", bool: "true or false"}.get(
-        hint, "a list like [0.15, 0.4]"
-    )
+    words = {int: "a whole number", float: "a number", bool: "true or false"}
     try:
         if hint is bool:
             return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}[text.lower()]

@@ -86,9 +86,10 @@ def _from_file(spec: str, dim: int | None, data: dict[str, Any]) -> Target:
 
 
 def _is_own(thing: Any) -> bool:
-    """Whether a file made this itself and did not import it, as far as can be told."""
-    named = inspect.isfunction(thing) or inspect.isclass(thing)
-    return thing.__module__ == MODULE_NAME if named else not inspect.ismodule(thing)
+    """Whether a file made this itself, as far as can be told, and it may be a target."""
+    if inspect.isfunction(thing) or inspect.isclass(thing):
+        return thing.__module__ == MODULE_NAME
+    return isinstance(thing, Target) or callable(thing)
 
 
 def _run_file(path: Path) -> dict[str, Any]:
