@@ -140,10 +140,13 @@ def _parse(text: str, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
 def _parse_fields(text: str, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
     """Parse the header of a structured array, whose one axis numbers its rows."""
     match, fields, end = _STRUCTURED.fullmatch(text), [], 0
-    while match and (field := _FIELD.match(match[1], end)):
-        shape = tuple(int(n) for n in (field[3] or "").split(",") if n.strip())
-        fields.append((ast.literal_eval(field[1]), field[2], shape))
-        end = field.end()
+    try:
+        while match and (field := _FIELD.match(match[1], end)):
+            shape = tuple(int(n) for n in (field[3] or "").split(",") if n.strip())
+            fields.append((ast.literal_eval(field[1]), field[2], shape))
+            end = field.end()
+    except (ValueError, SyntaxError):
+        end = -1  # a name that Python would not write
     if not match or not fields or end != len(match[1]):
         raise BadFileError(f"{path} must hold numbers, or one row of named numbers for each draw.")
     dtype = _dtype(fields, path)

@@ -203,6 +203,7 @@ def test_an_archive_of_a_million_names_is_refused_before_they_are_read(tmp_path)
         "('a', '|O')", "('a', '<f4'), ('a', '<f4')", "('a', '<f4', (-1,))", "('a', [('b', '<f4')])", "('a', '<f4'", "",
         "('a', '<f4', (999999999999,))", "('a', '<f4')('b', '<f4')", "('' * 9, '<f4')", "('a', '<f4', (0,))", "('" * 9999,
         "(('title', 'a'), '<f4')", "('a', '<f4', (1, 1, 1, 1, 1))",
+        r"('\N{x}', '<f4')", r"('a', '<f4'), ('\x1', '<f4')",
     ],
 )  # fmt: skip
 def test_fields_that_are_no_numbers_are_refused(tmp_path, fields):
