@@ -8,6 +8,7 @@ import errno
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,8 @@ try:
 except ImportError:  # a system without these locks, where nothing can be told to be left behind
     fcntl = None
 
-SUFFIX = ".part"
+SUFFIX, YOUNG = ".part", 0.5
+"""What hidden names end in; and seconds in which a process has locked what it made."""
 
 
 def check_place(path: Path) -> None:
@@ -45,17 +47,12 @@ def write_atomically(path: str | os.PathLike, data: bytes | memoryview) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Yield a file to write to, which takes the place of `path` once it is whole."""
     check_place(path)
-    sweep(path)
-    while True:
-        beside = name_beside(path)
-        # Not `tempfile`, whose files only their owner may read. Always a new file, and no link's target.
-        file = open(beside, "xb")  # noqa: SIM115
-        hold(file.fileno())
-        if os.fstat(file.fileno()).st_nlink:
-            break
-        file.close()  # a sweep came between the two lines
+    beside = _beside(path)
+    # Not `tempfile`, whose files only their owner may read. Always a new file, and no link's target.
+    file = open(beside, "xb")  # noqa: SIM115
     try:
         with file:
+            _hold(file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -74,47 +71,46 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Yield a hidden folder beside `path`, which is removed unless it has been renamed."""
-    sweep(path)
-    beside = name_beside(path)
+    beside = _beside(path)
     beside.mkdir()
     held = os.open(beside, os.O_RDONLY)
     try:
-        hold(held)
+        _hold(held)
         yield beside
     finally:
         os.close(held)
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def name_beside(path: Path) -> Path:
-    """Return a hidden name that nothing has; short, since names may not be as long as one likes."""
-    return path.with_name(f"{_start(path)}{secrets.token_hex(4)}{SUFFIX}")
+def _beside(path: Path) -> Path:
+    """Return a hidden name that nothing has, after what dead processes left under such names is removed.
+
+    What is a link, is young, or is still written to stays.
+    """
+    # Short, since names may not be as long as one likes.
+    start = f".{path.name[-50:]}."
+    beside = path.with_name(f"{start}{secrets.token_hex(4)}{SUFFIX}")
+    for name in os.listdir(beside.parent) if fcntl else ():
+        if len(name) == len(beside.name) and name.startswith(start) and name.endswith(SUFFIX):
+            with suppress(OSError):
+                _sweep(beside.with_name(name))
+    return beside
 
 
-def _start(path: Path) -> str:
-    return f".{path.name[-50:]}."
-
-
-def hold(descriptor: int) -> None:
+def _hold(descriptor: int) -> None:
     """Lock an open file or folder until it is closed, where the file system can."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def sweep(path: Path) -> None:
-    """Remove what dead processes left beside `path`, and nothing that is a link or is still written to."""
-    if fcntl is None:
-        return
-    length = len(_start(path)) + 8 + len(SUFFIX)
-    for name in os.listdir(path.absolute().parent):
-        if len(name) != length or not (name.startswith(_start(path)) and name.endswith(SUFFIX)):
-            continue
-        left = path.with_name(name)
-        with suppress(OSError):
-            held = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-            finally:
-                os.close(held)
+def _sweep(left: Path) -> None:
+    """Remove a file or a folder unless a process holds it."""
+    held = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between its making and its lock, a new one looks like one that was left.
+        if time.time() - os.fstat(held).st_ctime > YOUNG:
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    finally:
+        os.close(held)

@@ -29,23 +29,17 @@ def cores() -> int:
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
-LEAST_ADDRESSES = 2**31
-"""Bytes of addresses that JAX reserves for its programs and threads, and some room for numbers."""
-
-
-def check_addresses() -> None:
+def check_addresses(least: int = 2**31) -> None:
     """Refuse a limit of the address space at which JAX would end the process by a crash."""
     try:
-        import resource
-
-        allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
     except ImportError:
         return
-    if allowed != resource.RLIM_INFINITY and allowed < LEAST_ADDRESSES:
-        few, least = (f"{count / 1e9:.2g} GB" for count in (allowed, LEAST_ADDRESSES))
+    allowed = getrlimit(RLIMIT_AS)[0]
+    if allowed != RLIM_INFINITY and allowed < least:
         raise ValueError(
-            f"this process may have {few} of addresses (`ulimit -v`), with which JAX would end by a crash. "
-            f"Allow {least}: `ulimit -v {LEAST_ADDRESSES // 1024}`."
+            f"this process may have {allowed / 1e9:.2g} GB of addresses; with these, JAX would crash. "
+            f"Allow {least / 1e9:.2g} GB: `ulimit -v {least // 1024}`."
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
-from pushforward.atomic import new_folder, write_atomically
+from pushforward.atomic import YOUNG, new_folder, write_atomically
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import mlp
@@ -29,7 +29,7 @@ from reproduce.studies.running import Work, begin
 SLEEP = """
 import sys, time
 from pathlib import Path
-from pushforward.atomic import new_folder, replacing
+from pushforward.atomic import YOUNG, new_folder, replacing
 with replacing(Path(sys.argv[1]) / "a.npy") as file, new_folder(Path(sys.argv[1]) / "run") as folder:
     file.write(b"half")
     (folder / "sampler.pf").write_bytes(b"half")
@@ -56,6 +56,7 @@ def test_what_a_kill_left_goes_with_the_next_write_and_not_before_its_process(tm
     process.communicate()
     assert (tmp_path / "a.npy").read_bytes() == b"meanwhile"
     assert len(os.listdir(tmp_path)) == 3
+    time.sleep(YOUNG)
     write_atomically(tmp_path / "a.npy", b"after")
     with new_folder(tmp_path / "run"):
         pass

@@ -20,11 +20,8 @@ from pushforward.container import BadFileError
 from pushforward.draws.contents import Contents, read_words
 from pushforward.optional import need
 
-KEY = "pushforward"
-"""The attribute that keeps our words."""
-
-PATIENCE = 600
-"""Seconds after which a child that does not even compute is given up."""
+KEY, PATIENCE = "pushforward", 600
+"""The attribute that keeps our words; and seconds after which an idle child is given up."""
 
 
 def write_netcdf(file: BinaryIO, contents: Contents) -> None:
