@@ -64,7 +64,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename is None:
             # A full disk does not say where, and NumPy not even why.
             number = error.errno or errno.ENOSPC
-            raise OSError(number, os.strerror(number), str(path)) from error
+            raise OSError(number, error.strerror or os.strerror(number), str(path)) from error
         raise
 
 

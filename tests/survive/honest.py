@@ -126,13 +126,14 @@ def honest(folder: Path) -> dict[str, list[bytes]]:
             "join": [npy.getvalue()], "check": [plain.getvalue()], "part": [npy.getvalue()], "idx": [b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03" + bytes(range(6))]}  # fmt: skip
 
 
-def _command(*words) -> None:
+def _command(*words) -> str:
     """Run a command in this process: whatever it refuses, it refuses by one message and no traceback."""
     result = CliRunner().invoke(app, [str(word) for word in words])
     if result.exit_code == 2 and result.stderr.count("error: ") >= 1:
         raise BadFileError(result.stderr)
     if result.exit_code:
         raise result.exception or RuntimeError(f"exit code {result.exit_code}")
+    return result.output
 
 
 DRAWN = {"named npz": "npz", "named npy": "npy", "csv": "csv", "parquet": "parquet", "nc": "nc"}
