@@ -4,7 +4,6 @@ What is written stands beside its place under a hidden name, `.NAME.DIGITS.part`
 process lives. So the next writer of the same name can tell what a kill left behind, and removes it.
 """
 
-import errno
 import os
 import secrets
 import shutil
@@ -61,10 +60,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.replace(beside, path)
     except BaseException as error:
         beside.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            # A full disk does not say where, and NumPy not even why.
-            number = error.errno or errno.ENOSPC
-            raise OSError(number, error.strerror or os.strerror(number), str(path)) from error
+        if isinstance(error, OSError) and error.errno and error.filename is None:
+            # A full disk does not say where.
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 
