@@ -18,7 +18,7 @@ try:
 except ImportError:  # a system without these locks, where nothing can be told to be left behind
     fcntl = None
 
-SUFFIX, YOUNG = ".part", 0.5
+SUFFIX, YOUNG = ".part", 2.0
 """What hidden names end in; and seconds in which a process has locked what it made."""
 
 
@@ -71,12 +71,14 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Yield a hidden folder beside `path`, which is removed unless it has been renamed."""
     beside = _beside(path)
     beside.mkdir()
-    held = os.open(beside, os.O_RDONLY)
+    held = None if fcntl is None else os.open(beside, os.O_RDONLY)
     try:
-        _hold(held)
+        if held is not None:
+            _hold(held)
         yield beside
     finally:
-        os.close(held)
+        if held is not None:
+            os.close(held)
         shutil.rmtree(beside, ignore_errors=True)
 
 
@@ -104,6 +106,7 @@ def _hold(descriptor: int) -> None:
 
 def _sweep(left: Path) -> None:
     """Remove a file or a folder unless a process holds it."""
+    assert fcntl is not None
     held = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,9 +21,6 @@ from reproduce.origin import commit, host, today
 LATER = ("recipe", "date", "commit", "host")
 """Fields that files of version 0.1 do not have."""
 
-STUDY = re.compile(r"\w[\w-]{0,80}", re.ASCII)
-"""What a study may be called."""
-
 
 # Both classes check and convert their own fields, as users will meet them; the type hook of the
 # tests, to which the integer 3 is no float, would only come in between.
@@ -108,10 +105,8 @@ class Header:
 
     def __post_init__(self) -> None:
         _check_names(self, ("study", "preset", "command"), LATER)
-        if not STUDY.fullmatch(self.study):
-            raise ValueError(
-                f"`study` must be letters, digits, - and _, since files are named by it; got {self.study!r}."
-            )
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}", self.study):
+            raise ValueError(f"`study` names files: letters, digits, - and _; got {self.study!r}.")
         object.__setattr__(self, "seed", _count(self.seed, "seed", at_least=0))
         object.__setattr__(self, "cores", _count(self.cores, "cores", at_least=1))
         named = isinstance(self.versions, dict) and all(
@@ -172,8 +167,7 @@ def append(path: str | Path, records: Record | Iterable[Record]) -> None:
             file.seek(size - 1)
         if file.read(1) != b"\n":
             raise ValueError(
-                f"{path}: the last line is incomplete, so that a run must have been cut short "
-                "while writing. `mend(path)` takes it away."
+                f"{path}: the last line is incomplete, cut by a kill; `records.mend(path)` removes it."
             )
         file.write(lines.encode("utf-8"))
 

@@ -5,9 +5,12 @@ from typing import Any
 
 import typer
 
+from pushforward.arrays import read_npz
+from pushforward.atomic import check_place, write_atomically
 from pushforward.cli import options
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import FAILED, CommandError
+from pushforward.page import check_page
 
 
 def check(
@@ -36,8 +39,6 @@ def check(
     import jax
 
     from pushforward import trust
-    from pushforward.atomic import check_place, write_atomically
-    from pushforward.page import check_page
     from pushforward.trust.plots import plotting
 
     if html is not None:
@@ -77,7 +78,6 @@ def _subject(source: Path, spec: str, dim: int | None, data: Path | None) -> tup
 
 def _read_draws(path: Path, density: Any) -> Any:
     """Return draws as the density sees them: `draws` of an .npz, a file's only array, or its named values."""
-    from pushforward.arrays import read_npz
     from pushforward.draws.files import FORMATS, load_draws
 
     if path.suffix not in FORMATS:

@@ -4,15 +4,15 @@ import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pushforward.arrays import npy_header
 from pushforward.cli import options
 from pushforward.cli.console import wrote
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from pushforward.cli.shards import Note
+from pushforward.cli.shards import Note, read_note
+from pushforward.cli.writers import check_file, check_space, writer
+from pushforward.container import BadFileError
 
 BLOCK_BYTES = 2**22
 
@@ -30,10 +30,6 @@ def join(
       pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy      (on machine 2 of 7)
       pushforward join part-*.npy --out draws.npy
     """
-    import numpy as np
-
-    from pushforward.cli.writers import check_file, check_space, writer
-
     check_file(out, force=force)
     ordered = check_set(parts)
     if out.absolute() in (path.absolute() for path, _ in ordered):
@@ -51,11 +47,8 @@ def join(
         wrote(words, out, started)
 
 
-def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
+def check_set(parts: list[Path]) -> list[tuple[Path, Note]]:
     """Return the parts in the order of their rows, or say why they are not one whole set of draws."""
-    from pushforward.cli.shards import read_note
-    from pushforward.container import BadFileError
-
     for path in parts:
         if not path.is_file():
             raise FileNotFoundError(f"PART must name a file of `sample --shard`; there is no file {path}.")
@@ -84,13 +77,8 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
     return ordered
 
 
-def read_blocks(path: Path, part: "Note") -> "Iterator[np.ndarray]":
+def read_blocks(path: Path, part: Note) -> Iterator[np.ndarray]:
     """Yield a part's rows in bounded memory; a checksum that does not match is an error at the end."""
-    import numpy as np
-
-    from pushforward.arrays import npy_header
-    from pushforward.container import BadFileError
-
     dtype, digest = np.dtype(part.dtype), hashlib.sha256()
     rows_at_once = max(1, BLOCK_BYTES // (part.dim * dtype.itemsize))
     with path.open("rb") as file:

@@ -8,17 +8,16 @@ from typing import Any
 
 import equinox as eqx
 
+from pushforward.arrays import read_npz
 from pushforward.base import Target
 from pushforward.cli.errors import CommandError
+from pushforward.container import BadFileError
 
 
 def read_data(path: Path | None) -> dict[str, Any]:
     """Return the arrays of `--data FILE.npz` by name; none where there is no such option."""
     if path is None:
         return {}
-    from pushforward.arrays import read_npz
-    from pushforward.container import BadFileError
-
     if path.suffix != ".npz":
         raise CommandError(f"--data must be a .npz file of named arrays; got {path.name!r}.")
     try:

@@ -1,6 +1,5 @@
 """What was tried to break it: kills, full disks, and files that are not what they should be."""
 
-from reproduce.records import Record
 from reproduce.report.cells import Study, short
 from reproduce.report.section import Section, Table, told
 
@@ -47,9 +46,9 @@ KINDS = {
 }
 
 
-def _by_target(records: list[Record]) -> dict[str, dict[str, float]]:
+def _by_target(study: Study) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for record in records:
+    for record in study.records:
         found.setdefault(record.target, {})[record.metric] = record.value
     return found
 
@@ -57,7 +56,7 @@ def _by_target(records: list[Record]) -> dict[str, dict[str, float]]:
 def faults(study: Study) -> Section:
     """Return one row for each way to disturb it."""
     rows = []
-    for target, found in _by_target(study.records).items():
+    for target, found in _by_target(study).items():
         times = found.get("kills", found.get("writes", found.get("files")))
         whole = f"{found['runs']:,.0f} runs came to their end" if "runs" in found else ""
         if "refused" in found:
@@ -77,7 +76,7 @@ def faults(study: Study) -> Section:
 
 def mutated_files(study: Study) -> Section:
     """Return one row for each kind of file."""
-    found = _by_target(study.records)
+    found = _by_target(study)
     most = found.pop("all", {})
     names = ("files", "refused", "valid", "other_errors", "hangs", "too_much_memory", "executed")
     totals = {name: sum(each[name] for each in found.values()) for name in (*names, "written_outside")}
