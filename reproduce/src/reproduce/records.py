@@ -167,7 +167,7 @@ def append(path: str | Path, records: Record | Iterable[Record]) -> None:
             file.seek(size - 1)
         if file.read(1) != b"\n":
             raise ValueError(
-                f"{path}: the last line is incomplete, cut by a kill; `records.mend(path)` removes it."
+                f"{path}: the last line is incomplete, as after a kill. Call `records.mend(path)`."
             )
         file.write(lines.encode("utf-8"))
 
