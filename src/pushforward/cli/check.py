@@ -10,6 +10,7 @@ from pushforward.atomic import check_place, write_atomically
 from pushforward.cli import options
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import FAILED, CommandError
+from pushforward.container import BadFileError
 from pushforward.page import check_page
 
 
@@ -89,4 +90,7 @@ def _read_draws(path: Path, density: Any) -> Any:
         return draws
     if len(draws.names) == 1 and draws[draws.names[0]].ndim == 2:
         return draws[draws.names[0]]
-    return load_draws(path, like=density)
+    try:
+        return load_draws(path, like=density)
+    except ValueError as error:
+        raise BadFileError(f"{path} does not hold draws of {density.name!r}: {error}") from None
