@@ -1,9 +1,9 @@
-"""What it survives: kills at random moments, a full disk, SIGTERM, and bad files by the thousand.
+"""What it survives: kills at random moments, a full disk, and SIGTERM. Bad files are in `mutated_files.py`.
 
-    python benchmarks/faults.py [--kills 50] [--files 12000] [--out results/faults.jsonl]
+    python benchmarks/faults.py [--kills 50] [--out results/faults.jsonl]
 
-Kills: a small fit and a small study are killed again and again until they are done, then compared, bit by
-bit, with runs that nobody disturbed. Files: honest files of every kind, spoilt, go through their loaders.
+A small fit and a small study are killed again and again until they are done, then compared, bit by bit, with
+runs that nobody disturbed.
 """
 
 import argparse
@@ -11,13 +11,11 @@ import hashlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
 import tempfile
 import time
-import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +30,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "survive"))
 
-STUDY, SEED, HANG = "faults", 0, 5.0
+STUDY, SEED = "faults", 0
 IMPORTED = (equinox, optax, scipy.special)
 
 
@@ -144,7 +142,7 @@ def full_disk() -> dict[str, int]:
     """Let every write fail now and then, and see that whatever was there stays whole."""
     from honest import honest
 
-    from pushforward.container import write_atomically
+    from pushforward.atomic import write_atomically
 
     found, rng, fsync = {"writes": 0, "lost": 0}, random.Random(SEED), os.fsync
 
@@ -173,69 +171,9 @@ def full_disk() -> dict[str, int]:
     return found
 
 
-def bad_files(count: int) -> dict[str, float]:
-    """Put spoilt files through every loader; count what is neither the one error nor a valid object."""
-    from honest import honest, readers
-    from mutations import mutate
-
-    from pushforward.container import BadFileError
-
-    executed: list[str] = []
-    watching = [False]
-
-    def watch(event: str, args: tuple) -> None:
-        if watching[0] and event in (
-            "exec",
-            "os.system",
-            "subprocess.Popen",
-            "pickle.find_class",
-            "os.exec",
-            "import",
-        ):
-            executed.append(f"{event} {args}")
-
-    found = dict.fromkeys(("files", "refused", "valid", "other_errors", "hangs", "too_much_memory"), 0)
-    with tempfile.TemporaryDirectory() as name:
-        files, places = honest(Path(name)), readers(Path(name))
-        for kind, (path, read) in places.items():
-            for data in files[kind]:
-                path.write_bytes(data)
-                read()
-        sys.addaudithook(watch)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for i in range(count):
-            kind = list(places)[i % len(places)]
-            path, read = places[kind]
-            rng = random.Random(f"{SEED} {i}")
-            strangers = [data for other, held in files.items() if other != kind for data in held]
-            data = mutate(rng, kind, rng.choice(files[kind]), strangers)
-            path.write_bytes(data)
-            started = time.perf_counter()
-            tracemalloc.start()
-            watching[0] = True
-            try:
-                read()
-                found["valid"] += 1
-            except BadFileError:
-                found["refused"] += 1
-            except Exception as error:
-                print(f"{kind} {i}: {type(error).__name__}: {error}")
-                found["other_errors"] += 1
-            watching[0] = False
-            found["too_much_memory"] += tracemalloc.get_traced_memory()[1] > 2 * len(data) + 2**22
-            tracemalloc.stop()
-            found["hangs"] += time.perf_counter() - started > HANG
-            found["files"] += 1
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    for event in executed:
-        print(event)
-    return {**found, "executed": len(executed), "grown_mb": grown / 1024}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--files", type=int, default=12_000)
     parser.add_argument("--out", type=Path, default=Path("results/faults.jsonl"))
     options = parser.parse_args()
     # First what needs forks, while no backend runs here.
@@ -246,12 +184,10 @@ def main() -> None:
         found["sigkill_study"] = kills(small_study, options.kills, (signal.SIGKILL,), rng)
         found["sigterm_fit"] = kills(small_fit, max(1, options.kills // 5), (signal.SIGTERM,), rng)
     found["full_disk"] = full_disk()
-    if options.files:
-        found["bad_files"] = bad_files(options.files)
 
     from reproduce.records import Header, Record, write
 
-    command = f"python benchmarks/faults.py --kills {options.kills} --files {options.files}"
+    command = f"python benchmarks/faults.py --kills {options.kills}"
     header = Header.of_this_machine(STUDY, "cpu", SEED, command)
     table = Table("fault", "figure", "count", title="what it survives")
     rows = []

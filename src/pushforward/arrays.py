@@ -6,7 +6,6 @@ however large it becomes. Here the claims are held against the file first.
 
 import ast
 import contextlib
-import itertools
 import math
 import os
 import re
@@ -19,16 +18,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pushforward.container import BadFileError
+from pushforward.container import BadFileError, regular
 
 MAGIC = b"\x93NUMPY"
-MAX_HEADER, MAX_MEMBERS, MAX_LINE = 2**12, 2**12, 2**16
-"""Bytes of a header, arrays of an archive, and bytes of a line: no honest file has more. Parsed, hostile JSON
-takes twenty times its length."""
+MAX_HEADER, MAX_MEMBERS, MAX_LIST = 2**12, 2**12, 2**20
+"""Bytes of a header, which takes four hundred times its length once it is parsed; arrays of an archive, and
+bytes of the list of these: no honest file has more."""
 
-MAX_EXPANSION, ALWAYS_ALLOWED = 100, 2**24
+MAX_FIELDS = 2**18
+"""Bytes of the header of a structured array, which is not parsed as Python but field by field."""
+
+MAX_EXPANSION, ALWAYS_ALLOWED = 100, 2**22
 """How many times its own size a file may unpack to: deflate can promise a thousand, data do not. And bytes
 that it may unpack to whatever its size: a small grid of zeros is no bomb."""
+
+FIELDS = b"{'descr': ["
+"""What the header of a structured array begins with; that of a plain one names its type at once."""
+
+_TYPE = r"[<>=|]?[biufc?][0-9]{0,2}"
+_STRUCTURED = re.compile(
+    r"\{'descr': \[(.*)\], 'fortran_order': (?:True|False), 'shape': \(([0-9]{1,18}),\), \}\s*", re.DOTALL
+)
+_FIELD = re.compile(
+    r"""\(('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"), """  # the name
+    rf"'({_TYPE})'"
+    r"(?:, \(((?:[0-9]{1,18},? ?)+)\))?\)(?:, |$)"  # the shape
+)
 
 
 class ArrayHeader(NamedTuple):
@@ -48,7 +63,7 @@ class ArrayHeader(NamedTuple):
 
 def read_npy(path: str | os.PathLike) -> np.ndarray:
     """Read a `.npy` file of numbers, or raise a `BadFileError` that says what is wrong with it."""
-    path = _regular(path)
+    path = regular(path)
     with _refusing(path), path.open("rb") as file:
         header = npy_header(file, path)
         return _shaped(np.fromfile(file, header.dtype, math.prod(header.shape)), header)
@@ -56,28 +71,15 @@ def read_npy(path: str | os.PathLike) -> np.ndarray:
 
 def read_npz(path: str | os.PathLike) -> dict[str, np.ndarray]:
     """Read all arrays of a `.npz` archive by name, or raise a `BadFileError`."""
-    path = _regular(path)
+    path = regular(path)
+    with _refusing(path), path.open("rb") as file:
+        # The list of members, which `zipfile` reads as a whole.
+        end: Any = zipfile._EndRecData(file)  # pyright: ignore[reportAttributeAccessIssue]
+        if end and end[5] > MAX_LIST:
+            raise BadFileError(f"{path} must list its arrays in {MAX_LIST:,} bytes; it takes {end[5]:,}.")
     with _refusing(path), zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        _check_members(path, members)
-        return {m.filename.removesuffix(".npy"): _read_member(archive, m, path) for m in members}
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file with their numbers, from 1, or raise a `BadFileError` that names one.
-
-    However large the file, memory holds one line of it.
-    """
-    with path.open("rb") as file:
-        for number in itertools.count(1):
-            if not (line := file.readline(MAX_LINE + 1)):
-                return
-            if len(line) > MAX_LINE:
-                raise BadFileError(f"{path}, line {number}: no line may be longer than {MAX_LINE:,} bytes.")
-            try:
-                yield number, line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise BadFileError(f"{path}, line {number}: corrupted, not text ({error}).") from None
+        _check_members(path, archive.infolist())
+        return {m.filename.removesuffix(".npy"): _read_member(archive, m, path) for m in archive.infolist()}
 
 
 def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
@@ -92,9 +94,12 @@ def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
     elif start[6] != 1:
         raise BadFileError(f"{path} has version {start[6]} of NumPy's format; versions 1 to 3 can be read.")
     count = int.from_bytes(start[8 : 8 + length], "little")
-    if count > MAX_HEADER:
+    text = file.read(min(count, MAX_FIELDS))
+    fields = text.startswith(FIELDS)
+    if count > (MAX_FIELDS if fields else MAX_HEADER):
         raise BadFileError(f"{path} claims a header of {count:,} bytes; no array of numbers has one.")
-    dtype, shape, fortran = _parse(file.read(count), path)
+    words = text.decode("utf-8" if start[6] == 3 else "latin-1", "replace")
+    dtype, shape, fortran = _parse_fields(words, path) if fields else _parse(words, path)
     header = ArrayHeader(dtype, shape, fortran, len(start) + count)
     size = os.fstat(file.fileno()).st_size if size is None else size
     if header.length + header.num_bytes != size:
@@ -105,23 +110,56 @@ def npy_header(file: Any, path: Path, size: int | None = None) -> ArrayHeader:
     return header
 
 
-def _parse(text: bytes, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
+def write_npy_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Write what stands before the numbers of a `.npy` file, whatever its fields are called."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     try:
-        fields = ast.literal_eval(text.decode("latin-1").strip())
+        np.lib.format.write_array_header_1_0(file, header)
+    except ValueError:
+        # Of more names than that version can hold, or with other letters.
+        text = (str(header)[:-1] + ", }\n").encode()
+        file.write(MAGIC + b"\x03\x00" + len(text).to_bytes(4, "little") + text)
+
+
+def _parse(text: str, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
+    try:
+        fields = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         fields = None
     if not isinstance(fields, dict) or fields.keys() != {"descr", "fortran_order", "shape"}:
         raise BadFileError(f"{path} is corrupted: its header does not describe an array.")
     descr, shape, fortran = fields["descr"], fields["shape"], fields["fortran_order"]
-    if not isinstance(descr, str) or not re.fullmatch(r"[<>=|]?[biufc?][0-9]{0,2}", descr):
+    if not isinstance(descr, str) or not re.fullmatch(_TYPE, descr):
         raise BadFileError(f"{path} must hold numbers; got an array of {str(descr)[:40]!r}.")
     counts = isinstance(shape, tuple) and all(type(n) is int and 0 <= n < 2**63 for n in shape)
     if not counts or len(shape) > 32 or not isinstance(fortran, bool):
         raise BadFileError(f"{path} is corrupted: {str(shape)[:40]} is no shape of an array.")
+    return _dtype(descr, path), shape, fortran
+
+
+def _parse_fields(text: str, path: Path) -> tuple[np.dtype, tuple[int, ...], bool]:
+    """Parse the header of a structured array, whose one axis numbers its rows."""
+    match, fields, end = _STRUCTURED.fullmatch(text), [], 0
     try:
-        return np.dtype(descr), shape, fortran
-    except TypeError:
-        raise BadFileError(f"{path} must hold numbers; got an array of {descr!r}.") from None
+        while match and (field := _FIELD.match(match[1], end)):
+            shape = tuple(int(n) for n in (field[3] or "").split(",") if n.strip())
+            fields.append((ast.literal_eval(field[1]), field[2], shape))
+            end = field.end()
+    except (ValueError, SyntaxError):
+        end = -1  # a name that Python would not write
+    if not match or not fields or end != len(match[1]):
+        raise BadFileError(f"{path} must hold numbers, or one row of named numbers for each draw.")
+    dtype = _dtype(fields, path)
+    if not dtype.itemsize:
+        raise BadFileError(f"{path} is corrupted: its rows hold nothing.")
+    return dtype, (int(match[2]),), False
+
+
+def _dtype(descr: Any, path: Path) -> np.dtype:
+    try:
+        return np.dtype(descr)
+    except (TypeError, ValueError):
+        raise BadFileError(f"{path} must hold numbers; got an array of {str(descr)[:40]}.") from None
 
 
 def check_expansion(file: str, claimed: int | float, size: int) -> None:
@@ -137,12 +175,11 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
     size = path.stat().st_size
     if len(members) > MAX_MEMBERS:
         raise BadFileError(f"{path} must hold at most {MAX_MEMBERS:,} arrays; it holds {len(members):,}.")
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
+    names = {member.filename for member in members}
+    if len(names) < len(members):
         raise BadFileError(f"{path} holds two arrays of the same name.")
-    for name in names:
-        if not name.endswith(".npy"):
-            raise BadFileError(f"{path} must hold arrays only; it also holds {name[:80]!r}.")
+    if odd := [name for name in names if not name.endswith(".npy")]:
+        raise BadFileError(f"{path} must hold arrays only; it also holds {odd[0][:80]!r}.")
     packed, whole = sum(m.compress_size for m in members), sum(m.file_size for m in members)
     check_expansion(str(path), whole if packed <= size else math.inf, size)
 
@@ -150,6 +187,8 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> None:
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> np.ndarray:
     with archive.open(member) as file:
         header = npy_header(file, path, member.file_size)
+        if header.dtype.names:
+            raise BadFileError(f"{path} must hold numbers; {member.filename[:80]!r} holds rows of several.")
         data = np.empty(header.num_bytes, np.uint8)
         view, filled = data.data, 0
         while filled < len(view):
@@ -167,17 +206,6 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) 
 
 def _shaped(flat: np.ndarray, header: ArrayHeader) -> np.ndarray:
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
-
-
-def _regular(path: str | os.PathLike) -> Path:
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"`path` must name a file of arrays; there is no file {path}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file of arrays; {path} is a folder.")
-    if not path.is_file():
-        raise BadFileError(f"{path} is not a regular file. Copy the arrays to one and load that.")
-    return path
 
 
 @contextlib.contextmanager

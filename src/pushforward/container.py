@@ -6,11 +6,11 @@ sizes add up to the size of the file, and a SHA-256 over words and tensors makes
 """
 
 import hashlib
+import itertools
 import json
 import math
 import os
-import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +21,12 @@ VERSION = 1
 
 MAX_HEADER = 2**22
 """Bytes of JSON. An honest header takes thousands; a hostile one shall not fill the memory once parsed."""
+
+FEW_WORDS = 2**17
+"""Parts of JSON that a text may have besides one for every 16 letters. Parsed, each takes some 70 bytes."""
+
+MAX_LINE = 2**16
+"""Bytes of a line of text."""
 
 MAX_AXES = 8
 
@@ -43,36 +49,33 @@ _OTHERS = {
 """What other files begin with: as the length of a header, more than any sampler has."""
 
 
-def check_place(path: Path) -> None:
-    """Refuse a path where no file can be written, by the name that its user gave it."""
-    folder = path.absolute().parent
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file; {path} is a folder.")
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"`path` must lie in a folder that exists; there is no folder {path.parent} for {path}. Make it "
-            "first, or choose another."
-        )
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"`path` must lie where this user can write; {path.parent} is not.")
-
-
-def write_atomically(path: str | os.PathLike, data: bytes) -> None:
-    """Write a file so that a crash or a full disk leaves whatever was there before."""
+def regular(path: str | os.PathLike, what: str = "a file of arrays") -> Path:
+    """Return the path of a file that can be read from its start to its end, or say why it is none."""
     path = Path(path)
-    check_place(path)
-    # Not `tempfile`, whose files only their owner may read: a sampler is a file like any other.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    file = open(temporary, "xb")  # noqa: SIM115
-    try:
-        with file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    if not path.exists():
+        raise FileNotFoundError(f"`path` must name {what}; there is no file {path}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"`path` must name {what}; {path} is a folder.")
+    if not path.is_file():
+        raise BadFileError(f"{path} is not a regular file. Copy what it holds to one and load that.")
+    return path
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file with their numbers, from 1, or raise a `BadFileError` that names one.
+
+    However large the file, memory holds one line of it.
+    """
+    with path.open("rb") as file:
+        for number in itertools.count(1):
+            if not (line := file.readline(MAX_LINE + 1)):
+                return
+            if len(line) > MAX_LINE:
+                raise BadFileError(f"{path}, line {number}: no line may be longer than {MAX_LINE:,} bytes.")
+            try:
+                yield number, line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise BadFileError(f"{path}, line {number}: corrupted, not text ({error}).") from None
 
 
 def header_size(data: bytes) -> int:
@@ -91,6 +94,13 @@ def digest(body: str, tensors: Mapping[str, np.ndarray]) -> str:
     return found.hexdigest()
 
 
+def check_json(text: str) -> str:
+    """Return JSON that will not fill the memory once it is parsed; a `ValueError` otherwise."""
+    if sum(map(text.count, ",[{")) > FEW_WORDS + len(text) // 16:
+        raise ValueError("it has far more parts than letters to say something with")
+    return text
+
+
 def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
     """Return the words (JSON text) and the tensors of a file that `files.dump` wrote, its checksum verified.
 
@@ -98,15 +108,11 @@ def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
     Anything else is a `BadFileError`.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"`path` must name a saved sampler; there is no file {path}.")
     if path.is_dir() and not (path / SAMPLER).is_file():
         raise IsADirectoryError(
             f"`path` must name a saved sampler or the folder of a run; {path} is a folder without {SAMPLER}."
         )
-    path = path / SAMPLER if path.is_dir() else path
-    if not path.is_file():
-        raise BadFileError(f"{path} is not a regular file. Copy the sampler to one and load that.")
+    path = regular(path / SAMPLER if path.is_dir() else path, "a saved sampler")
     with open(path, "rb") as file:
         try:
             entries = _header(path, file)
@@ -118,6 +124,7 @@ def read(path: str | os.PathLike) -> tuple[str, dict[str, np.ndarray]]:
                 name: np.frombuffer(data, dtype, count, start).reshape(shape)
                 for name, (dtype, shape, count, start) in places.items()
             }
+            check_json(words["body"])
             intact = digest(words["body"], tensors) == words.get("sha256")
         except BadFileError:
             raise
@@ -147,7 +154,7 @@ def _header(path: Path, file: BinaryIO) -> dict[str, Any]:
     if not 2 <= size <= min(MAX_HEADER, _rest(file)):
         raise ValueError("it does not begin as a file of `sampler.save`")
     text = file.read(size).decode("utf-8")
-    header = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    header = json.loads(check_json(text), object_pairs_hook=_unique, parse_constant=_refuse)
     if not isinstance(header, dict):
         raise TypeError("its header is not a JSON object")
     return header

@@ -15,9 +15,9 @@ import jax
 import numpy as np
 import safetensors.numpy
 
+from pushforward.atomic import write_atomically as write_atomically
 from pushforward.container import FORMAT, MAX_HEADER, VERSION, digest, header_size, read
 from pushforward.container import BadFileError as BadFileError
-from pushforward.container import write_atomically as write_atomically
 from pushforward.structure import rebuild
 
 DTYPES = ("float32", "float64")

@@ -29,6 +29,20 @@ def cores() -> int:
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
+def check_addresses(least: int = 2**31) -> None:
+    """Refuse a limit of the address space at which JAX would end the process by a crash."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:
+        return
+    allowed = getrlimit(RLIMIT_AS)[0]
+    if allowed != RLIM_INFINITY and allowed < least:
+        raise ValueError(
+            f"this process may have {allowed / 1e9:.2g} GB of addresses; with these, JAX would crash. "
+            f"Allow {least / 1e9:.2g} GB: `ulimit -v {least // 1024}`."
+        )
+
+
 @cache
 def source() -> str:
     """Return a few digits that differ where any file of the library differs, committed or not.

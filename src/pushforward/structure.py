@@ -15,6 +15,19 @@ The neck of a funnel asks for a factor of 400 in one layer; what stretches as mu
 away. Both bounds are part of the format: a file holds weights, and these bounds say what the weights mean."""
 
 
+MIXTURES = ("NormalMixture", "IndependentMixtures")
+
+
+def check_mixture(name: str, fields: Mapping[str, Any]) -> None:
+    """Refuse weights that are no shares of anything, and spreads below zero."""
+    weights = np.atleast_1d(np.asarray(fields["weights"]))
+    if not weights.size or np.any(weights < 0) or not np.all(weights.sum(-1) > 0):
+        raise ValueError(f"the weights of {name} must not be negative, nor all zero.")
+    spreads = fields["scales"] if "scales" in fields else np.diagonal(fields["choleskys"], 0, -2, -1)
+    if np.any(np.asarray(spreads) < 0):
+        raise ValueError(f"the spreads of {name} must not be negative.")
+
+
 def rebuild(
     node: Any,
     tensors: dict[str, np.ndarray],
@@ -45,9 +58,10 @@ def rebuild(
             make = classes[name]
         except KeyError:
             raise ValueError(f"it names a module {name!r} that this release does not know.") from None
-        return make(
-            **{str(key): rebuild(part, *rest, depth=depth + 1) for key, part in node["fields"].items()}
-        )
+        fields = {str(key): rebuild(part, *rest, depth=depth + 1) for key, part in node["fields"].items()}
+        if name in MIXTURES:
+            check_mixture(name, fields)
+        return make(**fields)
     value = node["value"]
     if not (value is None or isinstance(value, str | int | float | bool)):
         raise ValueError("it holds a value that is neither text nor number.")

@@ -114,5 +114,5 @@ def little_room():
 def test_a_full_disk_is_a_failure_and_leaves_nothing(invoke, run_folder, tmp_path):
     result = invoke("sample", run_folder, "-n", "1e5", "--out", tmp_path / "a.npy")
     assert result.exit_code == 1
-    assert "error: File too large." in result.stderr
+    assert "a.npy: File too large." in result.stderr
     assert list(tmp_path.iterdir()) == []

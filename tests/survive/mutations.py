@@ -230,6 +230,47 @@ def _lying_directory(rng: random.Random, data: bytes) -> bytes:
     return bytes(out)
 
 
+def table_liar(rng: random.Random, data: bytes) -> bytes:
+    """Put a word that is no honest number, or no name, into one cell of a table of text."""
+    rows = [line.split(b",") for line in data.splitlines()]
+    row = rng.choice(rows)
+    word = rng.choice(
+        (
+            b"nan",
+            b"inf",
+            b"1e999",
+            b"",
+            b"x",
+            b"0x10",
+            b"1_0",
+            b'"1',
+            b"\xff",
+            b"9" * 5000,
+            b"1j",
+            b"#",
+            b"\0",
+        )
+    )
+    row[rng.randrange(len(row))] = word
+    if rng.random() < 0.2:
+        rows[rng.randrange(len(rows))].append(word)
+    return b"\n".join(map(b",".join, rows)) + b"\n" * rng.choice((0, 1, 1, 1, 3))
+
+
+def words_liar(rng: random.Random, data: bytes) -> bytes:
+    """Change machine integers and bytes of the part of a file that says what the rest is: its last quarter, or all."""
+    start = rng.choice((0, 3 * len(data) // 4, max(0, len(data) - 400)))
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        at = rng.randrange(start, len(out))
+        number = rng.choice(
+            (0, 1, 127, 128, 255, 2**15, 2**31 - 1, 2**32 - 1, 2**63 - 1, rng.randrange(2**32))
+        )
+        size = rng.choice((1, 1, 2, 4, 8))
+        out[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, "little")
+    return bytes(out[: len(data)])
+
+
 LIARS = {
     "sampler": safetensors_liar,
     "checkpoint": safetensors_liar,
@@ -240,6 +281,20 @@ LIARS = {
     "note": json_liar,
     "npy": npy_liar,
     "npz": npz_liar,
+    "runtime": safetensors_liar,
+    "results": json_liar,
+    "part": npy_liar,
+    "show sampler": safetensors_liar,
+    "show run": json_liar,
+    "show draws": npz_liar,
+    "join": npy_liar,
+    "check": npz_liar,
+    "named npy": npy_liar,
+    "named npz": npz_liar,
+    "csv": table_liar,
+    "parquet": words_liar,
+    "nc": words_liar,
+    "idx": words_liar,
 }
 
 

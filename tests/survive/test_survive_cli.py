@@ -1,6 +1,8 @@
 """A run's folder is enough to run it again; and the command line passes on what a fit survives."""
 
 import shlex
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -58,6 +60,25 @@ def test_a_run_is_made_again_from_its_folder_alone(invoke, tmp_path):
     result = invoke(verb, *rest, "--out", tmp_path / "again", "-q")
     assert result.exit_code == 0, result.output
     assert weights(tmp_path / "again") == weights(tmp_path / "moved")
+
+
+def test_too_few_addresses_are_an_error_and_no_crash(sampler_file, tmp_path):
+    words = [
+        sys.executable,
+        "-m",
+        "pushforward.cli",
+        "sample",
+        sampler_file,
+        "-n",
+        10,
+        "--out",
+        tmp_path / "a.npy",
+    ]
+    line = f"ulimit -v 1200000; exec {shlex.join(map(str, words))}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "ulimit -v 2097152" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

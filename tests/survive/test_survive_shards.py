@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from pushforward.cli.part import Part
+from pushforward.cli.shards import Part
 
 TOTAL = 150_001
 """More than one large block, the last of them cut; no multiple of anything."""
@@ -189,3 +189,41 @@ def test_a_part_is_not_overwritten_unless_forced(invoke, sampler_file, tmp_path)
     assert invoke(*words, "--force").exit_code == 0
     result = invoke("join", tmp_path / "a.npy", "--out", tmp_path / "a.npy", "--force")
     assert result.exit_code == 2
+
+
+def test_parts_are_the_same_points_whatever_the_precision_of_jax(invoke, sampler_file, whole, tmp_path):
+    parts = [draw(invoke, sampler_file, tmp_path, "1/3"), draw(invoke, sampler_file, tmp_path, "2/3")]
+    with jax.enable_x64(True):
+        parts.append(draw(invoke, sampler_file, tmp_path, "3/3"))
+        assert invoke("join", *parts, "--out", tmp_path / "draws.npy", "-q").exit_code == 0
+    assert (tmp_path / "draws.npy").read_bytes() == whole["iid"]
+
+
+def test_an_old_part_stays_until_the_new_one_is_whole(invoke, sampler_file, tmp_path, monkeypatch):
+    path = draw(invoke, sampler_file, tmp_path, "1/2", total=3000)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    words = [
+        "sample",
+        sampler_file,
+        "-n",
+        3000,
+        "--seed",
+        6,
+        "--shard",
+        "1/2",
+        "--out",
+        path,
+        "--force",
+        "-q",
+    ]
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        assert invoke(*words).exit_code == 1
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+    assert invoke(*words).exit_code == 0
+    assert json.loads(before.pop("part-1of2.npy.json"))["seed"] == 5
+    assert json.loads((tmp_path / "part-1of2.npy.json").read_text())["seed"] == 6

@@ -102,8 +102,8 @@ def test_what_makes_no_sense_is_refused(invoke, saved, tmp_path):
         ((tmp_path / "chain.npy",), "--target is needed"),
         ((tmp_path / "none.npy", "--target", "mog2"), "no file"),
         ((tmp_path / "two.npz", "--target", "mog2"), "a, b"),
-        ((tmp_path / "broken.npy", "--target", "mog2"), "does not hold an array"),
-        ((saved, "--reference", saved), ".npy or .npz"),
+        ((tmp_path / "broken.npy", "--target", "mog2"), "not a file of `numpy.save`"),
+        ((saved, "--reference", saved), "draws are read from .npz, .npy"),
     ]:
         result = invoke(*words)
         assert result.exit_code == 2, result.output

@@ -7,13 +7,14 @@ does not hold exactly what is written here is refused with its name and line.
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, no_type_check
 
-from pushforward.arrays import read_lines
-from pushforward.container import BadFileError
+from pushforward.atomic import write_atomically
+from pushforward.container import BadFileError, read_lines, regular
 from pushforward.machine import cores, versions
 from reproduce.origin import commit, host, today
 
@@ -104,6 +105,8 @@ class Header:
 
     def __post_init__(self) -> None:
         _check_names(self, ("study", "preset", "command"), LATER)
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,80}", self.study):
+            raise ValueError(f"`study` names files: letters, digits, - and _; got {self.study!r}.")
         object.__setattr__(self, "seed", _count(self.seed, "seed", at_least=0))
         object.__setattr__(self, "cores", _count(self.cores, "cores", at_least=1))
         named = isinstance(self.versions, dict) and all(
@@ -138,9 +141,14 @@ def write(path: str | Path, header: Header, records: Iterable[Record] = ()) -> N
     """Write a new file of records, replacing an old one only once the new one is complete."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(_lines([header, *records]), encoding="utf-8")
-    beside.replace(path)
+    write_atomically(path, _lines([header, *records]).encode())
+
+
+def mend(path: str | Path) -> None:
+    """Take away a last line that a kill tore in two; until the rest is written anew, nothing is lost."""
+    data = Path(path).read_bytes()
+    if not data.endswith(b"\n"):
+        write_atomically(path, data[: data.rfind(b"\n") + 1])
 
 
 def append(path: str | Path, records: Record | Iterable[Record]) -> None:
@@ -159,15 +167,14 @@ def append(path: str | Path, records: Record | Iterable[Record]) -> None:
             file.seek(size - 1)
         if file.read(1) != b"\n":
             raise ValueError(
-                f"{path}: the last line is incomplete, so that a run must have been cut short "
-                "while writing. Delete that line, or begin the file again with `write`."
+                f"{path}: the last line is incomplete, as after a kill. Call `records.mend(path)`."
             )
         file.write(lines.encode("utf-8"))
 
 
 def read(path: str | Path) -> tuple[Header, list[Record]]:
     """Read a file of records, or raise one `BadFileError` that names the file and the line."""
-    lines = read_lines(Path(path))
+    lines = read_lines(regular(path, "a file of records"))
     number, first = next(lines, (0, ""))
     if not number:
         raise BadFileError(f"{path}, line 1: expected a header; the file is empty.")

@@ -5,15 +5,17 @@ from typing import Any
 
 import typer
 
+from pushforward.arrays import read_npz
+from pushforward.atomic import check_place, write_atomically
 from pushforward.cli import options
 from pushforward.cli.console import note, stdout
 from pushforward.cli.errors import FAILED, CommandError
-
-DRAWS = (".npy", ".npz")
+from pushforward.container import BadFileError
+from pushforward.page import check_page
 
 
 def check(
-    source: options.SourceOrArrays,
+    source: options.SourceOrDraws,
     target: options.TargetOption = "",
     dim: options.Dim = None,
     data: options.Data = None,
@@ -38,17 +40,18 @@ def check(
     import jax
 
     from pushforward import trust
-    from pushforward.page import check_page
     from pushforward.trust.plots import plotting
 
     if html is not None:
-        plotting()  # to be missed now, and not when the work is done
+        # To be missed now, and not when the work is done.
+        plotting()
+        check_place(html)
     sampler, density = _subject(source, target, dim, data)
-    trusted = None if reference is None else _read_draws(reference)
+    trusted = None if reference is None else _read_draws(reference, density)
     settings = trust.CheckSettings(num_draws=draws)
     report = trust.check(jax.random.key(seed), sampler, density, reference=trusted, settings=settings)
     if html is not None:
-        html.write_text(check_page(report.as_html(), report.target), encoding="utf-8")
+        write_atomically(html, check_page(report.as_html(), report.target).encode())
         note(f"wrote {html}")
     if as_json:
         typer.echo(report.dumps())
@@ -63,27 +66,31 @@ def _subject(source: Path, spec: str, dim: int | None, data: Path | None) -> tup
     from pushforward.cli.models import read_data
     from pushforward.cli.sources import load_sampler, target_of
     from pushforward.cli.specs import find_target
+    from pushforward.draws.files import FORMATS
 
-    if source.suffix not in DRAWS:
+    if source.suffix not in FORMATS:
         sampler = load_sampler(source)
         return sampler, target_of(source, sampler, spec, dim, data)
     if not spec:
         raise CommandError(f"--target is needed: {source} holds draws and does not say of what.")
-    return _read_draws(source), find_target(spec, dim, read_data(data))
+    density = find_target(spec, dim, read_data(data))
+    return _read_draws(source, density), density
 
 
-def _read_draws(path: Path) -> Any:
-    """Return the array of an .npy file, or the only one (or `draws`) of an .npz."""
-    from pushforward.arrays import read_npy, read_npz
-    from pushforward.container import BadFileError
+def _read_draws(path: Path, density: Any) -> Any:
+    """Return draws as the density sees them: `draws` of an .npz, a file's only array, or its named values."""
+    from pushforward.draws.files import FORMATS, load_draws
 
-    if path.suffix not in DRAWS:
-        raise CommandError(f"draws are read from .npy or .npz; got {path}.")
+    if path.suffix not in FORMATS:
+        raise CommandError(f"draws are read from {', '.join(FORMATS)}; got {path}.")
+    if path.suffix == ".npz" and "draws" in (held := read_npz(path)):
+        return held["draws"]
+    draws = load_draws(path)
+    if draws.coordinates is not None:
+        return draws
+    if len(draws.names) == 1 and draws[draws.names[0]].ndim == 2:
+        return draws[draws.names[0]]
     try:
-        held = {"draws": read_npy(path)} if path.suffix == ".npy" else read_npz(path)
-    except BadFileError as error:
-        raise CommandError(f"{path} does not hold an array of numbers: {error}") from error
-    if "draws" not in held and len(held) != 1:
-        names = ", ".join(held) or "none"
-        raise CommandError(f"{path} must hold one array, or one named 'draws'; it holds {names}.")
-    return held["draws"] if "draws" in held else next(iter(held.values()))
+        return load_draws(path, like=density)
+    except ValueError as error:
+        raise BadFileError(f"{path} does not hold draws of {density.name!r}: {error}") from None

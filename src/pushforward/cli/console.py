@@ -34,10 +34,8 @@ def wrote(words: str, path: Path, started: float) -> None:
 
 def clean(value: Any, limit: int = 200) -> str:
     """Return text that is safe to print: what a file says must not steer the terminal."""
-    text = "".join(
-        " " if unicodedata.category(character).startswith("C") else character
-        for character in str(value)[: limit + 1]
-    )
+    letters = str(value)[: limit + 1]
+    text = "".join(" " if unicodedata.category(each).startswith("C") else each for each in letters)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -53,11 +51,8 @@ def pairs(rows: list[tuple[str, str]]) -> Table:
 
 def spark(values: list[float], *, ascii_only: bool = False) -> str:
     """Return a line of small bars, one per value, between the smallest and the largest."""
-    ramp = ASCII_BLOCKS if ascii_only else BLOCKS
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
+    ramp, low = ASCII_BLOCKS if ascii_only else BLOCKS, min(values, default=0.0)
+    span = (max(values, default=0.0) - low) or 1.0
     return "".join(ramp[round((value - low) / span * (len(ramp) - 1))] for value in values)
 
 

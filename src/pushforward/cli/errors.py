@@ -8,13 +8,14 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from traceback import walk_tb
 from typing import Any
 
 import typer
 from rich.text import Text
 
 from pushforward.cli.console import note, stderr
+from pushforward.machine import check_addresses
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """The work went wrong; what was asked makes no sense; Ctrl-C (128 + SIGINT, as shells have it)."""
@@ -24,9 +25,6 @@ VARIABLE = "PUSHFORWARD_TRACEBACK"
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a disk says that takes no more, whoever wrote to it: the request was right."""
-
-_PACKAGES = ("pushforward", "reproduce")
-"""Whose messages are written for users."""
 
 
 class CommandError(Exception):
@@ -50,7 +48,9 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> Any:
         try:
-            return command(*args, **options)
+            check_addresses()
+            with _warnings_as_notes():
+                return command(*args, **options)
         except KeyboardInterrupt:
             complain("interrupted; nothing was written.")
             raise typer.Exit(INTERRUPTED) from None
@@ -58,7 +58,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
             complain(str(error))
             raise typer.Exit(error.code) from error
         except (ValueError, TypeError, ImportError) as error:
-            if os.environ.get(VARIABLE) or not _ours(error.__traceback__):
+            if os.environ.get(VARIABLE) or not _ours(error):
                 raise
             complain(str(error))
             raise typer.Exit(BAD_INPUT) from error
@@ -66,8 +66,7 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
             if os.environ.get(VARIABLE):
                 raise
             complain(_without_number(error))
-            asked = _ours(error.__traceback__) and error.errno not in _DISK
-            raise typer.Exit(BAD_INPUT if asked else FAILED) from error
+            raise typer.Exit(BAD_INPUT if _ours(error) and error.errno not in _DISK else FAILED) from error
 
     return run
 
@@ -75,10 +74,8 @@ def reported(command: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Let a moment's work, such as saving, end before Ctrl-C can: a second press must not undo the first."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)
         yield
     finally:
         for number, handler in before.items():
@@ -86,7 +83,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def warnings_as_notes() -> Iterator[None]:
+def _warnings_as_notes() -> Iterator[None]:
     """Say warnings in the same voice as everything else, each of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -94,16 +91,13 @@ def warnings_as_notes() -> Iterator[None]:
         yield
 
 
-def _ours(traceback: TracebackType | None) -> bool:
+def _ours(error: BaseException) -> bool:
     """Whether the error was raised by a line of ours: a message written for users.
 
     A `ValueError` out of JAX or NumPy is a mistake of ours, and hiding where it came from helps nobody.
     """
-    if traceback is None:
-        return False
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return bool(modules) and modules[-1].partition(".")[0] in ("pushforward", "reproduce")
 
 
 def _without_number(error: OSError) -> str:

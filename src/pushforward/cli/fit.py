@@ -95,8 +95,7 @@ def _train(seed: int, target: "Target", method: "Method", spec: str, **survival:
     from pushforward.cli.specs import line_of, model_of
 
     try:
-        with errors.warnings_as_notes():
-            return pf.fit(jax.random.key(seed), target, method=method, **survival), ""
+        return pf.fit(jax.random.key(seed), target, method=method, **survival), ""
     except pf.FitError as error:
         if error.fit is None:
             raise errors.CommandError(str(error), errors.FAILED) from error
@@ -113,25 +112,22 @@ def _judge(seed: int, done: "Fit", target: "Target") -> dict[str, dict[str, Any]
     """Judge the sampler, unless Ctrl-C has said that nobody wants to wait, or the target cannot be asked."""
     if not (done.outcome.good or done.outcome.name in ("DIVERGED", "INACCURATE")):
         return {}
+    import jax
+
+    from pushforward.programs import came_from_running
+    from pushforward.runs.judging import judge
+
     try:
-        import jax
-
-        from pushforward.runs.judging import judge
-
         # Any key but those that trained it will do.
         return judge(jax.random.fold_in(jax.random.key(seed), 2**31), done.sampler, target)
     except KeyboardInterrupt:
-        note("interrupted while judging the sampler; it is written without these figures.")
+        why = "interrupted while judging the sampler"
     except (RuntimeError, ValueError) as error:
-        from pushforward.programs import came_from_running
-
         if not came_from_running(error):
             raise
         # A log density that raises: hours of training are not to be lost to that.
-        note(
-            f"the sampler could not be judged ({str(error).splitlines()[0]}); "
-            "it is written without these figures."
-        )
+        why = f"the sampler could not be judged ({str(error).splitlines()[0]})"
+    note(f"{why}; it is written without these figures.")
     return {}
 
 
@@ -147,14 +143,15 @@ def _command(spec: str, dim: int | None, data: Path | None, seed: int, done: "Fi
 
 
 def _summary(folder: Path, done: "Fit", metrics: dict[str, dict[str, Any]]) -> None:
-    rows = [("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}")]
-    times = [f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases]
-    rows.append(("time", f"{done.seconds:.1f} s  ({', '.join(times)})"))
-    rows += [(name, in_words(metric)) for name, metric in metrics.items()]
-    rows.append(("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"))
-    console = stdout()
-    console.print(pairs(rows))
+    times = ", ".join(f"{phase['phase']} {phase['seconds']:.1f} s" for phase in done.phases)
+    rows = [
+        ("outcome", f"{done.outcome.name.lower()}: {done.outcome.value}"),
+        ("time", f"{done.seconds:.1f} s  ({times})"),
+        *((name, in_words(metric)) for name, metric in metrics.items()),
+        ("written", f"{clean(folder)}  (sampler.pf, run.json, history.jsonl)"),
+    ]
+    stdout().print(pairs(rows))
     place = shlex.quote(str(folder))
     sample = f"pushforward sample {place} -n 1000000 --out draws.npy"
     line = sample if done.outcome.good else f"pushforward check {place}"
-    console.print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)
+    stdout().print(Text.assemble("\nNext: ", (line, "bold")), soft_wrap=True)

@@ -4,15 +4,15 @@ import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pushforward.arrays import npy_header
 from pushforward.cli import options
 from pushforward.cli.console import wrote
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from pushforward.cli.shards import Note
+from pushforward.cli.shards import Note, read_note
+from pushforward.cli.writers import check_file, check_space, writer
+from pushforward.container import BadFileError
 
 BLOCK_BYTES = 2**22
 
@@ -30,10 +30,6 @@ def join(
       pushforward sample runs/rosenbrock -n 1e9 --shard 2/7 --out part-2.npy      (on machine 2 of 7)
       pushforward join part-*.npy --out draws.npy
     """
-    import numpy as np
-
-    from pushforward.cli.writers import check_file, check_space, writer
-
     check_file(out, force=force)
     ordered = check_set(parts)
     if out.absolute() in (path.absolute() for path, _ in ordered):
@@ -51,11 +47,8 @@ def join(
         wrote(words, out, started)
 
 
-def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
+def check_set(parts: list[Path]) -> list[tuple[Path, Note]]:
     """Return the parts in the order of their rows, or say why they are not one whole set of draws."""
-    from pushforward.cli.shards import read_note
-    from pushforward.container import BadFileError
-
     for path in parts:
         if not path.is_file():
             raise FileNotFoundError(f"PART must name a file of `sample --shard`; there is no file {path}.")
@@ -68,17 +61,15 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
                     f"{path} and {first_path} are parts of different draws: `{name}` is "
                     f"{getattr(part, name)} in one and {getattr(first, name)} in the other."
                 )
-    row, before, missing = 0, first_path, []
-    for path, part in ordered:
-        if part.first < row:
+    starts = [*(part.first for _, part in ordered), first.total]
+    ends = [0, *(part.first + part.rows for _, part in ordered)]
+    for (before, _), (path, part), end in zip(ordered, ordered[1:], ends[1:], strict=False):
+        if part.first < end:
             raise BadFileError(
                 f"{path} and {before} overlap: both hold row {part.first:,}. Give each part once."
             )
-        missing.append((row, part.first))
-        row, before = part.first + part.rows, path
-    missing = [(a, b) for a, b in (*missing, (row, first.total)) if a < b]
-    if missing:
-        ranges = ", ".join(f"{a:,} to {b - 1:,}" for a, b in missing[:5])
+    if missing := [f"{a:,} to {b - 1:,}" for a, b in zip(ends, starts, strict=True) if a < b]:
+        ranges = ", ".join(missing[:5])
         raise BadFileError(
             f"rows {ranges} of {first.total:,} are in none of the parts. Give the parts that hold them, or "
             "make them with `pushforward sample --shard K/N`."
@@ -86,13 +77,8 @@ def check_set(parts: list[Path]) -> "list[tuple[Path, Note]]":
     return ordered
 
 
-def read_blocks(path: Path, part: "Note") -> "Iterator[np.ndarray]":
+def read_blocks(path: Path, part: Note) -> Iterator[np.ndarray]:
     """Yield a part's rows in bounded memory; a checksum that does not match is an error at the end."""
-    import numpy as np
-
-    from pushforward.arrays import npy_header
-    from pushforward.container import BadFileError
-
     dtype, digest = np.dtype(part.dtype), hashlib.sha256()
     rows_at_once = max(1, BLOCK_BYTES // (part.dim * dtype.itemsize))
     with path.open("rb") as file:

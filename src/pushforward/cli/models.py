@@ -8,23 +8,25 @@ from typing import Any
 
 import equinox as eqx
 
+from pushforward.arrays import read_npz
 from pushforward.base import Target
 from pushforward.cli.errors import CommandError
+from pushforward.container import BadFileError
 
 
 def read_data(path: Path | None) -> dict[str, Any]:
     """Return the arrays of `--data FILE.npz` by name; none where there is no such option."""
     if path is None:
         return {}
-    from pushforward.arrays import read_npz
-    from pushforward.container import BadFileError
-
     if path.suffix != ".npz":
         raise CommandError(f"--data must be a .npz file of named arrays; got {path.name!r}.")
     try:
         return read_npz(path)
     except (BadFileError, OSError) as error:
         raise CommandError(f"--data: {error}") from error
+
+
+_ANY = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 def as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> Target:
@@ -36,10 +38,21 @@ def as_target(thing: Any, spec: str, dim: int | None, data: dict[str, Any]) -> T
             f"TARGET {spec!r} must be a function of one point, a Target or a model; it is "
             f"{type(thing).__name__}."
         )
-    parameters = _parameters(thing)
-    _check_names(parameters, data, spec)
-    if parameters is not None and not any(_is_needed(p) and p.name not in data for p in parameters):
-        return _call(thing, data, spec)
+    try:
+        parameters = list(inspect.signature(thing).parameters.values())
+    except (TypeError, ValueError):
+        parameters = None
+    if parameters is not None:
+        names, kinds = [p.name for p in parameters], {p.kind for p in parameters}
+        odd = [name for name in data if name not in names]
+        if odd and inspect.Parameter.VAR_KEYWORD not in kinds:
+            raise CommandError(
+                f"--data holds {', '.join(odd[:5])}, for which {spec!r} has no argument; it takes "
+                f"{', '.join(names) or 'none'}."
+            )
+        needed = [p.name for p in parameters if p.default is p.empty and p.kind not in _ANY]
+        if not set(needed) - data.keys():
+            return _call(thing, data, spec)
     if inspect.isclass(thing):
         raise CommandError(
             f"TARGET {spec!r} is a class. Make one in the file, `target = {thing.__name__}(...)`, "
@@ -63,32 +76,6 @@ def _made(thing: Any) -> Target | None:
 
         return from_pymc(thing)
     return None
-
-
-def _parameters(function: Any) -> list[inspect.Parameter] | None:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return None
-
-
-def _is_needed(parameter: inspect.Parameter) -> bool:
-    return parameter.default is parameter.empty and parameter.kind not in (
-        parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL,
-    )  # fmt: skip
-
-
-def _check_names(parameters: list[inspect.Parameter] | None, data: dict[str, Any], spec: str) -> None:
-    """Refuse data that the function has no arguments for."""
-    if parameters is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    names = [p.name for p in parameters]
-    odd = [name for name in data if name not in names]
-    if odd:
-        raise CommandError(
-            f"--data holds {', '.join(odd[:5])}, for which {spec!r} has no argument; it takes "
-            f"{', '.join(names) or 'none'}."
-        )
 
 
 def _call(function: Callable[..., Any], data: dict[str, Any], spec: str) -> Target:

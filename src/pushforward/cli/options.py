@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushforward.checks import check_duration
-from pushforward.cli.part import Part, parse_part
+from pushforward.cli.shards import Part
 
 
 def whole(least: int = 1, most: int | None = None) -> Callable[[Any], int]:
@@ -72,7 +72,6 @@ _DRAWS = "File to write: .npy, .npz, .csv, .parquet or .nc (ArviZ)."
 # What is worked on.
 Target = Annotated[str, _argument("TARGET", _TARGET)]
 Source = Annotated[Path, _argument("RUN_OR_FILE", _RUN.format(", or ", ""))]
-SourceOrArrays = Annotated[Path, _argument("RUN_OR_FILE", _RUN.format(", ", ", or draws: .npy, .npz"))]
 SourceOrDraws = Annotated[Path, _argument("RUN_OR_FILE", _RUN.format(", ", ", or of draws"))]
 Parts = Annotated[list[Path], _argument("PART...", "Files of `sample --shard`, in any order.")]
 
@@ -102,13 +101,13 @@ Process = Annotated[int | None, _count("I", "Which this is, from 0.", least=0)]
 NumSamples = Annotated[int, _count("N", "How many draws.", "--num-samples", "-n")]
 OutDraws = Annotated[Path, _option("FILE", _DRAWS, "--out", "-o")]
 Latents = Annotated[str, _option(None, _LATENTS, default=True)]
-Shard = Annotated[Part | None, _option("K/N", _SHARD, parser=parse_part)]
+Shard = Annotated[Part | None, _option("K/N", _SHARD, parser=Part.parse)]
 Free = Annotated[bool, _option(None, _FREE, "--free")]
 Refine = Annotated[int | None, _count("STEPS", "Move each draw by so many MALA steps; needs the target.")]
 Thin = Annotated[int | None, _count("M", "Keep the M draws that stand best for the target, which it needs.")]
 
 # Of `check` and `break-even`.
-Reference = Annotated[Path | None, _option("FILE", "Draws to be trusted: .npy or .npz.")]
+Reference = Annotated[Path | None, _option("FILE", "Draws to be trusted.")]
 NumJudged = Annotated[int, _count("N", "How many draws to judge.", least=200, default=True)]
 Html = Annotated[Path | None, _option("FILE", "Also write a page with plots.")]
 Strict = Annotated[bool, _option(None, "Exit with 1 unless the verdict is `trust`.", "--strict")]

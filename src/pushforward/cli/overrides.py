@@ -51,23 +51,21 @@ def _field(recipe: Recipe, name: str) -> tuple[Any, Any]:
 
 def _convert(name: str, text: str, hint: Any) -> Any:
     if isinstance(hint, types.UnionType):
-        kinds = [kind for kind in typing.get_args(hint) if kind is not types.NoneType]
-        if text.lower() == "none" and len(kinds) < len(typing.get_args(hint)):
+        if text.lower() == "none" and types.NoneType in typing.get_args(hint):
             return None
-        (hint,) = kinds
-    if hint is bool:
-        if text.lower() not in TRUE + FALSE:
-            raise CommandError(f"--set {name} must be true or false; got {text!r}.")
-        return text.lower() in TRUE
+        (hint,) = (kind for kind in typing.get_args(hint) if kind is not types.NoneType)
+    words = {int: "a whole number", float: "a number", bool: "true or false"}
     try:
+        if hint is bool:
+            return {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}[text.lower()]
         if typing.get_origin(hint) is tuple:
             return _frozen(json.loads(text))
         if hint is int:
             # `1e3` is a whole number, too; the recipe says what is too small.
             return int(float(text)) if float(text).is_integer() else int(text)
         return text if hint is Any else hint(text)
-    except (ValueError, OverflowError):
-        wanted = {int: "a whole number", float: "a number"}.get(hint, "a list such as [0.15, 0.4]")
+    except (KeyError, ValueError, OverflowError):
+        wanted = words.get(hint, "a list such as [0.15, 0.4]")
         raise CommandError(f"--set {name} must be {wanted}; got {text!r}.") from None
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from pushforward.checks import check_choice
 from pushforward.cli import options
 from pushforward.cli.console import stderr, wrote
 from pushforward.cli.errors import CommandError
-from pushforward.cli.part import Bar, Part, Wanted, check_part, write_part
 from pushforward.cli.sources import load_sampler, shipped_sampler, target_of
+from pushforward.cli.writers import Bar, Wanted, check_draws, check_file, named_writer
 
 if TYPE_CHECKING:
     from pushforward.sampler import Sampler
@@ -49,7 +50,11 @@ def sample(
         shipped(str(source), num_samples, out, seed=seed, force=force, quiet=quiet)
         return
     wanted = Wanted(out, num_samples, seed, latents, free)
-    _check(wanted, shard, force=force)
+    # Before JAX is asked for anything.
+    check_file(out, force=force, more=(".nc",))
+    check_choice(latents, "--latents", ("iid", "sobol"))
+    if shard is not None:
+        shard.check(wanted, force=force)
     sampler, started = load_sampler(source), time.monotonic()
     named = sampler.parameters is not None and not free
     if shard is not None:
@@ -57,7 +62,7 @@ def sample(
             raise CommandError(
                 "--shard writes free coordinates, as they are: add --free, and leave out --refine and --thin."
             )
-        words = write_part(shard, source, sampler, wanted, _bar(quiet))
+        words = shard.write(source, sampler, wanted, _bar(quiet))
     elif refine or thin:
         why = f"{'--refine' if refine else '--thin'} needs the target"
         words = _whole(sampler, wanted, target_of(source, sampler, target, None, data, why), refine, thin)
@@ -69,26 +74,13 @@ def sample(
         wrote(words, out, started)
 
 
-def _check(wanted: Wanted, shard: Part | None, *, force: bool) -> None:
-    """Refuse what makes no sense, before JAX is asked for anything."""
-    from pushforward.checks import check_choice
-    from pushforward.cli.writers import check_file
-
-    check_file(wanted.out, force=force, more=(".nc",))
-    check_choice(wanted.latents, "--latents", ("iid", "sobol"))
-    if shard is not None:
-        check_part(shard, wanted.out, wanted.total, force=force)
-
-
 def _whole(
     sampler: "Sampler", wanted: Wanted, target: Any = None, refine: int | None = None, thin: int | None = None
 ) -> str:
     """Write draws from memory: refined, thinned, or in a format that is written in one piece."""
     import jax
 
-    from pushforward.cli.named import check_memory
-
-    check_memory(wanted, sampler)
+    check_draws(wanted, sampler, whole=True)
     key, words = jax.random.key(wanted.seed), ""
     draws = sampler.draws(key, wanted.total, latents=wanted.latents)
     if wanted.free:
@@ -107,8 +99,7 @@ def _stream(sampler: "Sampler", wanted: Wanted, bar: Bar) -> str:
     """Write draws block by block."""
     import jax
 
-    from pushforward.cli.named import named_writer
-
+    check_draws(wanted, sampler, whole=False)
     key = jax.random.key(wanted.seed)
     with bar(wanted.total) as advance, named_writer(wanted, sampler) as write:
         for block in sampler.stream(key, wanted.total, latents=wanted.latents):

@@ -38,12 +38,12 @@ def show(source: options.SourceOrDraws, as_json: options.Json = False) -> None:
     if source.suffix in FORMATS and source.is_file():
         _show_draws(source, as_json=as_json)
         return
-    about, history, words = _read(source)
+    about, history, more = _read(source)
     if as_json:
         typer.echo(json.dumps(about, indent=2))
         return
     console = stdout()
-    console.print(pairs(_summary(about, words)))
+    console.print(pairs(_summary(about, more)))
     if history:
         curves = _curves(history, ascii_only=console.options.ascii_only)
         console.print("", curves, "", _table(history), sep="\n")
@@ -72,42 +72,39 @@ def _show_draws(source: Path, *, as_json: bool) -> None:
     console.print(Text("\n".join(clean(line, 1000) for line in str(summary).split("\n"))), soft_wrap=True)
 
 
-def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
-    from pushforward.runs import load_run
-
+def _read(source: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[tuple[str, str]]]:
+    """Return what a run or a sampler tells of itself, its history, and what its map is."""
     if source.is_dir():
+        from pushforward.runs import load_run
+
         run = load_run(source)
-        return {**run.about, "command": run.command}, run.history, ""
+        return {**run.about, "command": run.command}, run.history, []
     from pushforward.sampler import load
 
     sampler = load(source)
     latent, network = type(sampler.latent).__name__, type(sampler.network).__name__
-    return sampler.about, [], f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}"
+    return sampler.about, [], [("map", f"{latent}({sampler.latent.dim}) -> {network} -> {sampler.dim}")]
 
 
-def _summary(about: dict[str, Any], map_words: str) -> list[tuple[str, str]]:
+def _summary(about: dict[str, Any], more: list[tuple[str, str]]) -> list[tuple[str, str]]:
     target = about.get("target")
     if isinstance(target, dict):
-        target = "{name}, {dim} coordinates  ({spec})".format(
-            **{name: clean(target.get(name)) for name in ("name", "dim", "spec")}
-        )
+        name, dim, spec = (clean(target.get(each)) for each in ("name", "dim", "spec"))
+        target = f"{name}, {dim} coordinates  ({spec})"
     changes = [f"{clean(name)}={clean(value)}" for name, value in _dict(about.get("changed")).items()]
     message = f": {clean(about['message'], 1000)}" if about.get("message") else ""
     rows = [
         ("target", clean(target)),
         ("method", clean(about.get("method"))),
-        *([("map", map_words)] if map_words else []),
+        *more,
         ("recipe", clean(about.get("digest", "of an earlier version, without a digest"))),
         ("changed settings", ", ".join(changes) or "none"),
         ("outcome", clean(about.get("outcome")).lower() + message),
     ]
     phases = about.get("phases")
     for phase in map(_dict, phases if isinstance(phases, list) else ()):
-        details = [
-            f"{clean(name)} {number(value)}"
-            for name, value in phase.items()
-            if name not in ("phase", "seconds", "outcome") and not isinstance(value, list | dict)
-        ]
+        told = {name: value for name, value in phase.items() if name not in ("phase", "seconds", "outcome")}
+        details = [f"{clean(n)} {number(v)}" for n, v in told.items() if not isinstance(v, list | dict)]
         rows.append((clean(phase.get("phase")), "  ".join([f"{number(phase.get('seconds'))} s", *details])))
     rows += [(clean(name), in_words(metric)) for name, metric in _dict(about.get("metrics")).items()]
     return rows + [(name, clean(about[name], 1000)) for name in ("seed", "command") if name in about]

@@ -40,9 +40,11 @@ def target_of(
     """
     from pushforward.cli.models import read_data
     from pushforward.cli.specs import find_target, is_file
+    from pushforward.runs import load_run
     from pushforward.targets import TARGETS
 
-    told = spec or _told(source, sampler)
+    about = load_run(source).about["target"] if source.is_dir() else {"spec": sampler.about.get("target")}
+    told: Any = spec or about["spec"]
     if not spec and not (isinstance(told, str) and told in TARGETS and not is_file(told)):
         raise CommandError(
             f"{why or '--target is needed'}: {source} was not fitted to a built-in target ({clean(told)}), "
@@ -52,9 +54,3 @@ def target_of(
     if found.dim != sampler.dim:
         raise CommandError(f"--target has {found.dim} coordinates; the sampler has {sampler.dim}.")
     return found
-
-
-def _told(source: Path, sampler: "Sampler") -> Any:
-    from pushforward.runs import load_run
-
-    return load_run(source).about["target"]["spec"] if source.is_dir() else sampler.about.get("target")

@@ -1,7 +1,5 @@
 """From what is typed to a target: a built-in name, or `file.py:function` of the user's own."""
 
-import ast
-import difflib
 import importlib.util
 import inspect
 import sys
@@ -9,7 +7,6 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from pushforward import extensions
@@ -71,41 +68,31 @@ def _from_file(spec: str, dim: int | None, data: dict[str, Any]) -> Target:
     path = Path(file)
     if not path.is_file():
         raise CommandError(f"TARGET {spec!r}: there is no file {path}.")
-    names = _names(path)
+    with _lines_of(path):
+        held = _run_file(path.resolve())
+    names = [each for each, thing in held.items() if not each.startswith("_") and _is_own(thing)]
     if not name:
         raise CommandError(
             f"TARGET must name a function in the file, `{path}:FUNCTION`. "
             f"It defines {', '.join(names) or 'none'}."
         )
+    if name not in held:
+        try:
+            check_choice(name, f"{path}:FUNCTION", names)
+        except ValueError as error:
+            raise CommandError(f"TARGET: {error}") from None
     with _lines_of(path):
-        module = _run_file(path.resolve())
-        if not hasattr(module, name):
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise CommandError(
-                f"TARGET: {path} has no {name!r}. It defines {', '.join(names) or 'nothing'}.{hint}"
-            )
-        return as_target(getattr(module, name), spec, dim, data)
+        return as_target(held[name], spec, dim, data)
 
 
-def _names(path: Path) -> list[str]:
-    """Return the public names that a file defines, read without running it."""
-    try:
-        tree = ast.parse(path.read_bytes(), str(path))
-    except (SyntaxError, ValueError) as error:
-        place = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        reason = error.msg if isinstance(error, SyntaxError) else error
-        raise CommandError(f"{path}{place}: this is not Python: {reason}.") from error
-    names: list[str] = []
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign):
-            names += [leaf.id for leaf in node.targets if isinstance(leaf, ast.Name)]
-    return [name for name in names if not name.startswith("_")]
+def _is_own(thing: Any) -> bool:
+    """Whether a file made this itself, as far as can be told, and it may be a target."""
+    if inspect.isfunction(thing) or inspect.isclass(thing):
+        return thing.__module__ == MODULE_NAME
+    return isinstance(thing, Target) or callable(thing)
 
 
-def _run_file(path: Path) -> ModuleType:
+def _run_file(path: Path) -> dict[str, Any]:
     """Import a file by its path, with its own folder searched first, as `python file.py` would."""
     spec = importlib.util.spec_from_file_location(MODULE_NAME, path)
     assert spec is not None
@@ -115,7 +102,7 @@ def _run_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     sys.modules[MODULE_NAME] = module
     spec.loader.exec_module(module)
-    return module
+    return vars(module)
 
 
 @contextmanager
@@ -125,6 +112,9 @@ def _lines_of(path: Path) -> Iterator[None]:
         yield
     except CommandError:
         raise
+    except SyntaxError as error:
+        place = f"{error.filename or path}, line {error.lineno}"
+        raise CommandError(f"{place}: this is not Python: {error.msg}.") from error
     except (Exception, SystemExit) as error:
         raise CommandError(
             f"{line_of(error, path)}: {type(error).__name__}: {str(error) or 'no message'}"
@@ -133,9 +123,6 @@ def _lines_of(path: Path) -> Iterator[None]:
 
 def line_of(error: BaseException, path: Path) -> str:
     """Return `file.py, line 7`: the innermost line of the user's file that the error passed through."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).resolve() == path.resolve()
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
     return f"{path.name}, line {lines[-1]}" if lines else path.name

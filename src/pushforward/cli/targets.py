@@ -26,15 +26,9 @@ def targets() -> None:
         target = build()
         star = "*" if "dim" in inspect.signature(build).parameters else " "
         exact = "yes" if isinstance(target, ExactTarget) else "no"
-        words = _first_line(build) or _first_line(type(target))
-        table.add_row(name, f"{target.dim}{star}", exact, escape(words))
+        words = (inspect.getdoc(build) or inspect.getdoc(target) or "").partition("\n")[0]
+        words = words.removeprefix("Return ")
+        table.add_row(name, f"{target.dim}{star}", exact, escape(words[:1].upper() + words[1:]))
     console = stdout()
     console.print(table)
     console.print("\n[dim]* takes --dim. Fit one with[/dim] pushforward fit NAME")
-
-
-def _first_line(thing: object) -> str:
-    """Return the first line of a docstring as a description rather than a promise."""
-    line = (inspect.getdoc(thing) or "").split("\n", 1)[0]
-    line = line.removeprefix("Return ")
-    return line[:1].upper() + line[1:]

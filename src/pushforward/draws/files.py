@@ -6,31 +6,31 @@ numbers alone.
 
 import json
 import os
-import secrets
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import jax
 import numpy as np
 
-from pushforward.container import BadFileError, check_place
-from pushforward.draws import plain_files, table_files, text_files
+from pushforward.atomic import replacing
+from pushforward.container import BadFileError, regular
+from pushforward.draws import netcdf_files, plain_files, table_files
 from pushforward.draws.contents import Contents
 from pushforward.draws.record import Draws
 from pushforward.parameters import Parameters
 
-Format = tuple[Callable[[Path, Contents], None], Callable[[Path], Contents]]
+Format = tuple[Callable[[BinaryIO, Contents], object], Callable[[Path], Contents]]
 """What writes a file of draws, and what reads it."""
 
 FORMATS: dict[str, Format] = {
     ".npz": (plain_files.write_npz, plain_files.read_npz),
     ".npy": (plain_files.write_npy, plain_files.read_npy),
-    ".csv": (text_files.write_csv, text_files.read_csv),
+    ".csv": (table_files.write_csv, table_files.read_csv),
     ".parquet": (table_files.write_parquet, table_files.read_parquet),
-    ".nc": (table_files.write_netcdf, table_files.read_netcdf),
+    ".nc": (netcdf_files.write_netcdf, netcdf_files.read_netcdf),
 }
 
 
@@ -38,9 +38,8 @@ def save(draws: Draws, path: str | os.PathLike) -> None:
     """Write draws to a file of the format that its suffix names, atomically."""
     path = Path(path)
     write = _format(path)[0]
-    check_place(path)
-    with replacing(path) as beside:
-        write(beside, draws.contents())
+    with replacing(path) as file:
+        write(file, draws.contents())
 
 
 def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
@@ -49,19 +48,14 @@ def load_draws(path: str | os.PathLike, *, like: Any = None) -> Draws:
     Nothing in the file is executed, and no size in it is believed; what is wrong with it is said by a
     `BadFileError`. A plain array of shape `(n, dim)` becomes `x`; several chains of ArviZ become one. `like`
     is a sampler or a target (or its `parameters`) that says how the values are constrained, for files that do
-    not: `.npy` and `.csv` files of named draws, and those of other programs.
+    not: `.npy` and `.csv` files of named draws, and those of other programs. Draws that are not finite stay,
+    and a warning says how many there are.
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"`path` must name a file of draws; there is no file {path}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"`path` must name a file of draws; {path} is a folder.")
     read = _format(path)[1]
-    if not path.is_file():
-        raise BadFileError(f"{path} is not a regular file. Copy the draws to one and load that.")
+    path = regular(path, "a file of draws")
     try:
-        contents = read(path)
-        contents.check()
+        contents = read(path).checked()
     except BadFileError as error:
         words = str(error)
         raise BadFileError(words if str(path) in words else f"{path} does not hold draws: {words}") from None
@@ -86,7 +80,17 @@ def _draws(path: Path, contents: Contents, parameters: Parameters | None) -> Dra
             coordinates = parameters.unconstrain(contents.values)
     found = (OrderedDict(contents.values), coordinates, dict(contents.stats))
     values, coordinates, stats = jax.tree.map(jax.device_put, found)
-    return Draws(values, coordinates, stats, parameters, json.dumps(contents.about))
+    draws = Draws(values, coordinates, stats, parameters, json.dumps(contents.about))
+    arrays = {**values, **({} if coordinates is None else {"coordinates": coordinates})}
+    bad = {name: ~np.isfinite(np.asarray(y)).reshape(len(draws), -1).all(1) for name, y in arrays.items()}
+    if names := [name for name, rows in bad.items() if rows.any()]:
+        count = int(np.logical_or.reduce([bad[name] for name in names]).sum())
+        warnings.warn(
+            f"{path}: {count:,} of its {len(draws):,} draws are not finite, in {', '.join(names[:5])}. They "
+            "stay among the others: what made them has diverged, or they lie on the edge of a constraint.",
+            stacklevel=3,
+        )
+    return draws
 
 
 def _parameters(like: Any) -> Parameters:
@@ -102,16 +106,3 @@ def _format(path: Path) -> Format:
     if path.suffix not in FORMATS:
         raise ValueError(f"`path` must end in {', '.join(FORMATS)}; got {path.name!r}.")
     return FORMATS[path.suffix]
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a name beside `path` to write to; it takes the place of `path` once it is whole."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
-    try:
-        yield beside
-        with beside.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -16,11 +17,8 @@ WORDS, COORDINATES, STATS = "_about", "_unconstrained", "_stats."
 TAKEN = (WORDS, COORDINATES, "file", "allow_pickle")
 """The last two are arguments of NumPy's, which takes names by keyword."""
 
-FIELDS = b"'descr': ["
-"""What the header of a structured array begins with; that of a plain one names its type at once."""
 
-
-def write_npz(path: Path, contents: Contents) -> None:
+def write_npz(file: BinaryIO, contents: Contents) -> None:
     """Write one array a name; the free coordinates too, unless they are the values themselves."""
     taken = [n for n in contents.values if n in TAKEN or n.startswith(STATS)]
     if taken:
@@ -29,8 +27,7 @@ def write_npz(path: Path, contents: Contents) -> None:
     members[WORDS] = np.frombuffer(contents.words().encode(), np.uint8)
     if contents.coordinates is not None and not _are_values(contents.parameters):
         members[COORDINATES] = contents.coordinates
-    with path.open("xb") as file:
-        np.savez(file, allow_pickle=False, **members)
+    np.savez(file, allow_pickle=False, **members)
 
 
 def read_npz(path: Path) -> Contents:
@@ -46,11 +43,11 @@ def read_npz(path: Path) -> Contents:
     return Contents(found, coordinates, stats, parameters, about)
 
 
-def write_npy(path: Path, contents: Contents) -> None:
+def write_npy(file: BinaryIO, contents: Contents) -> None:
     """Write `x` as it is, and named draws as a structured array: `np.load(path)["theta"]`."""
     rows = contents.values["x"] if are_coordinates(contents) else structured(contents.values)
-    with path.open("xb") as file:
-        np.save(file, rows, allow_pickle=False)
+    arrays.write_npy_header(file, rows.dtype, rows.shape)
+    file.write(np.ascontiguousarray(rows).view(np.uint8).data)
 
 
 def structured(values: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -65,18 +62,11 @@ def structured(values: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def read_npy(path: Path) -> Contents:
     """Read a plain array of shape `(n, dim)` or a structured one."""
-    with path.open("rb") as file:
-        is_structured = FIELDS in file.read(arrays.MAX_HEADER)
-    if not is_structured:
-        plain = arrays.read_npy(path)
-        return unnamed(plain[:, None] if plain.ndim == 1 else plain)
-    # Mapped and not read: the header is held against the file's size before anything is allocated.
-    mapped = np.lib.format.open_memmap(path, mode="r", max_header_size=2**20)
-    if mapped.ndim != 1 or mapped.dtype.names is None:
-        raise BadFileError(
-            f"{path}: a structured array must have one row a draw; its shape is {mapped.shape}."
-        )
-    return Contents({name: np.array(mapped[name]) for name in mapped.dtype.names})
+    found = arrays.read_npy(path)
+    if names := found.dtype.names:
+        # Each of its own: the rows together go as soon as they are taken apart.
+        return Contents({name: np.ascontiguousarray(found[name]) for name in names})
+    return unnamed(found[:, None] if found.ndim == 1 else found)
 
 
 def unnamed(draws: np.ndarray) -> Contents:

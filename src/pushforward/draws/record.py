@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import NamedTarget, Target, aligned
 from pushforward.checks import check_count, check_name
-from pushforward.draws.contents import Contents
+from pushforward.draws.contents import Contents, columns
 from pushforward.draws.summary import Summary
 from pushforward.optional import need
 from pushforward.parameters.record import Parameters
@@ -27,13 +27,10 @@ if TYPE_CHECKING:
 
 
 class Draws(eqx.Module):
-    """`n` draws as a pytree: `draws["theta"]` has shape `(n, *shape of theta)`.
+    """`n` draws as a pytree: `draws["theta"]` has shape `(n, *shape of theta)`; without names, all are `x`.
 
-    `np.asarray(draws)` are the draws in R^dim, of shape `(n, dim)`, as `sample` gives them and as targets,
-    metrics and `check` take them. `to_pandas` has the named values, one column a number.
-
-    Made by `sampler.draws(key, n)`, or read by `load_draws(path)`. Draws of a target without names are one
-    array `x` of shape `(n, dim)`.
+    `np.asarray(draws)` are the draws in R^dim, of shape `(n, dim)`, as targets and `check` take them.
+    Made by `sampler.draws(key, n)`, or read by `load_draws(path)`.
     """
 
     values: dict[str, Any] = eqx.field(converter=OrderedDict)
@@ -119,16 +116,13 @@ class Draws(eqx.Module):
 
     def summary(self) -> Summary:
         """Return mean, sd and quantiles of each number of a draw; print it, or ask for `["theta[3]"]`."""
-        return Summary(self._columns())
+        return Summary(columns(self.contents().values))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a table of pandas with a column for each number of a draw: `mu`, `theta[3]`, `L[1,0]`."""
-        return need("`to_pandas` needs", "pandas", "draws", alone=True).DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        from pushforward.draws.table_files import columns
-
-        return columns(self.contents().values)
+        return need("`to_pandas` needs", "pandas", "draws", alone=True).DataFrame(
+            columns(self.contents().values)
+        )
 
     def thin(self, num_points: int, target: Target) -> "Draws":
         """Return the `num_points` draws that together stand best for `target`: Stein thinning, see `thin`."""

@@ -57,12 +57,9 @@ def refine(
     """Move every draw by `steps` steps of a Markov chain that leaves `target` as it is.
 
     Draws of the target stay draws of the target; others come nearer to it, within the basins where they are.
-    The chains run in coordinates in which the draws themselves are white. The step size is tuned to the usual
-    acceptance (0.574 for MALA, 0.8 for HMC) on a copy of some of the draws, which is thrown away, and then
-    stays fixed: each draw takes exactly `steps` steps of one kernel.
-
-    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further; `warmup` counts
-    the steps of tuning.
+    The chains run in coordinates in which the draws are white. The step size is tuned for `warmup` steps, to
+    the usual acceptance (0.574 for MALA, 0.8 for HMC) on a copy of some of the draws, and then stays fixed.
+    `kernel` is `"mala"`, one gradient a step, or `"hmc"`, eight, which goes further.
     """
     check_key(key)
     steps, warmup = check_count(steps, "steps"), check_count(warmup, "warmup", at_least=5)

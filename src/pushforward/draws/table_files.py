@@ -1,23 +1,95 @@
-"""Formats of other programs: Parquet tables and ArviZ's netCDF."""
+"""Draws as tables: lines of text, and Parquet; a column for each number of a draw."""
 
-import re
+import csv
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from pushforward.arrays import check_expansion
 from pushforward.container import BadFileError
-from pushforward.draws.contents import Contents, read_words, with_prefix
+from pushforward.draws.contents import Contents, columns, gathered, read_words, with_prefix
+from pushforward.draws.plain_files import are_coordinates, unnamed
 from pushforward.optional import need
 
+MAX_LINE, MAX_COLUMNS = 2**22, 2**16
+"""Bytes of the line of names, and how many names there may be."""
+
+
+def coordinate_titles(dim: int) -> list[str]:
+    """Return the titles of coordinates in R^dim: `x0`, `x1`, ... By them they are known when read again."""
+    return [f"x{i}" for i in range(dim)]
+
+
+def write_titles(file: BinaryIO, titles: Sequence[str]) -> None:
+    """Write the line of names."""
+    # A comma in a title, as in L[1,0], must not look like the end of it.
+    quoted = ['"' + title.replace('"', '""') + '"' if {",", '"'} & {*title} else title for title in titles]
+    file.write((",".join(quoted) + "\n").encode())
+
+
+def write_rows(file: BinaryIO, block: np.ndarray) -> None:
+    """Write a line a draw, with enough digits that reading gives back the very same number."""
+    np.savetxt(file, block, fmt="%.9g" if block.dtype == np.float32 else "%.17g", delimiter=",")
+
+
+def write_csv(file: BinaryIO, contents: Contents) -> None:
+    """Write the values; figures of single draws, the story and the constraints have no place in it."""
+    table = columns(contents.values)
+    titles = coordinate_titles(len(table)) if are_coordinates(contents) else list(table)
+    block = np.stack(list(table.values()), axis=1)
+    write_titles(file, titles)
+    write_rows(file, block if block.dtype == np.float32 else block.astype(np.float64))
+
+
+def read_csv(path: Path) -> Contents:
+    """Read a table of ours, or of anyone's whose columns have names and hold numbers."""
+    with path.open("rb") as file:
+        line = file.readline(MAX_LINE).decode("utf-8-sig")
+        if line.count(",") >= MAX_COLUMNS:
+            raise BadFileError(f"{path} must have at most {MAX_COLUMNS:,} columns.")
+        titles = next(csv.reader([line]), [])
+        _check_titles(path, titles)
+        start = file.tell()
+        file.seek(-1, 2)
+        if file.read(1) != b"\n":
+            raise BadFileError(f"{path} is truncated: its last line has no end. Write it again.")
+        file.seek(start)
+        with warnings.catch_warnings():
+            # That there is no line of numbers is said below.
+            warnings.simplefilter("ignore")
+            numbers = np.loadtxt(file, np.float64, comments=None, delimiter=",", ndmin=2, encoding="utf-8")
+    if not len(numbers) or numbers.shape[1] != len(titles):
+        raise BadFileError(
+            f"{path} must hold lines of {len(titles)} numbers, one for each name; their shape is "
+            f"{numbers.shape}."
+        )
+    if titles == coordinate_titles(len(titles)):
+        return unnamed(numbers)
+    return Contents(gathered(dict(zip(titles, numbers.T, strict=True)), {}))
+
+
+def _check_titles(path: Path, titles: list[str]) -> None:
+    if not all(titles) or not titles:
+        raise BadFileError(
+            f"{path}: each column must have a name in the first line; one has none. A table of pandas is "
+            "written by `to_csv(path, index=False)`."
+        )
+    if len(set(titles)) < len(titles):
+        raise BadFileError(f"{path} has two columns of the same name.")
+    try:
+        numbers = [float(title) for title in titles]
+    except ValueError:
+        return
+    raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers, {numbers[0]:g}.")
+
+
 KEY = "pushforward"
-"""Under this name both formats keep our words."""
+"""Under this name the schema keeps our words."""
 
 STAT = "stats: "
-COLUMN = re.compile(r"(.+)\[([0-9]{1,9}(?:,[0-9]{1,9}){0,15})\]", re.DOTALL)
 
 
 def import_pyarrow() -> tuple[Any, Any]:
@@ -26,22 +98,12 @@ def import_pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def columns(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return one column for each number of a draw: `mu`, `theta[0]`, `L[1,0]`."""
-    found = {}
-    for name, value in values.items():
-        for place in np.ndindex(*value.shape[1:]):
-            label = f"{name}[{','.join(map(str, place))}]" if place else name
-            found[label] = np.ascontiguousarray(value[(slice(None), *place)])
-    return found
-
-
-def write_parquet(path: Path, contents: Contents) -> None:
+def write_parquet(file: BinaryIO, contents: Contents) -> None:
     """Write a table with a column a number."""
     pyarrow, parquet = import_pyarrow()
     stats = {STAT + name: stat for name, stat in contents.stats.items()}
     table = pyarrow.table({**columns(contents.values), **columns(stats)})
-    parquet.write_table(table.replace_schema_metadata({KEY: contents.words()}), path)
+    parquet.write_table(table.replace_schema_metadata({KEY: contents.words()}), file)
 
 
 def read_parquet(path: Path) -> Contents:
@@ -62,90 +124,3 @@ def read_parquet(path: Path) -> Contents:
     words = (schema.metadata or {}).get(KEY.encode())
     shapes, parameters, about = ({}, None, {}) if words is None else read_words(words.decode())
     return Contents(gathered(found, shapes), None, stats, parameters, about)
-
-
-def gathered(found: dict[str, np.ndarray], shapes: dict[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    """Put columns `theta[0]`, `theta[1]`, ... back together; what does not fill an array stays as it is."""
-    groups: dict[str, dict[tuple[int, ...], str]] = {}
-    for label in found:
-        match = COLUMN.fullmatch(label)
-        name, place = (match[1], tuple(map(int, match[2].split(",")))) if match else (label, ())
-        groups.setdefault(name, {})[place] = label
-    values = {}
-    for name, places in groups.items():
-        shape = shapes.get(name) or tuple(
-            1 + max(p[axis] for p in places) for axis in range(len(min(places)))
-        )
-        if set(places) == {()}:
-            values[name] = found[places[()]]
-        elif len({len(p) for p in places}) == 1 and len(places) == np.prod(shape, dtype=object):
-            stacked = np.stack([found[places[p]] for p in np.ndindex(*shape)], axis=1)
-            values[name] = stacked.reshape(len(stacked), *shape)
-        else:
-            values |= {label: found[label] for label in places.values()}
-    return values
-
-
-def write_netcdf(path: Path, contents: Contents) -> None:
-    """Write ArviZ InferenceData."""
-    from pushforward.draws.labelled import to_arviz
-
-    odd = [name for name in (*contents.values, *contents.stats) if "/" in name]
-    if odd:
-        raise ValueError(f"netCDF has no name with a slash; {odd[0]!r} can be written to .npz.")
-    data = to_arviz(contents, coordinates=True)
-    data.posterior.attrs[KEY] = contents.words()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        data.to_netcdf(str(path), engine="h5netcdf", compress=False)
-
-
-def read_netcdf(path: Path) -> Contents:
-    """Read InferenceData of ours or of anyone's; chains are put one after the other."""
-    _check_links(path)
-    posterior, words = _group(path, "posterior")
-    if words is None:
-        return Contents(posterior)
-    (free, _), (stats, _) = _group(path, "unconstrained_posterior"), _group(path, "sample_stats")
-    shapes, parameters, about = read_words(words)
-    # The file itself keeps names in the order of the alphabet.
-    posterior = {name: posterior[name] for name in (*shapes, *posterior) if name in posterior}
-    return Contents(posterior, free.get("coordinates"), stats, parameters, about)
-
-
-def _check_links(path: Path) -> None:
-    """Refuse a file that points to others, or whose arrays are stored in others."""
-    import h5py
-
-    with h5py.File(path, "r") as opened:
-        file: Any = opened
-        for group in (file, *(file[name] for name in file if file.get(name, getclass=True) is h5py.Group)):
-            for name in group:
-                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    raise BadFileError(f"{path}: {name[:80]!r} points elsewhere; copy the data here.")
-                node = group[name]
-                if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
-                    raise BadFileError(f"{path}: {name[:80]!r} is stored in another file; copy it here.")
-
-
-def _group(path: Path, group: str) -> tuple[dict[str, np.ndarray], str | None]:
-    import xarray
-
-    try:
-        opened = xarray.open_dataset(path, group=group, engine="h5netcdf", decode_times=False)
-    except (OSError, KeyError) as error:
-        if group != "posterior":
-            return {}, None
-        raise BadFileError(f"{path} has no group `posterior` that can be read ({error}).") from None
-    with opened as data:
-        check_expansion("it", data.nbytes, path.stat().st_size)
-        words = data.attrs.get(KEY)
-        values = {str(name): _without_chains(path, str(name), data[name]) for name in data.data_vars}
-    return values, words if isinstance(words, str) else None
-
-
-def _without_chains(path: Path, name: str, array: Any) -> np.ndarray:
-    if array.dims[:2] != ("chain", "draw"):
-        raise BadFileError(f"{path}: {name!r} must have the axes chain and draw; it has {array.dims}.")
-    values = np.asarray(array.values)
-    return values.reshape(-1, *values.shape[2:])

@@ -20,17 +20,12 @@ def thin(
 
         i_m = argmin over i of  k0(x_i, x_i) / 2 + sum over chosen j of k0(x_i, x_j)
 
-    (Riabiz et al. 2022), with the kernel of `ksd_imq_v`. What was chosen early was chosen in ignorance of
-    the rest, so every chosen point is then, `sweeps` times, taken out and chosen again; each exchange lowers
-    the KSD or leaves it, and one sweep about halves it. The points are not independent of each other: they
-    repel, and a set of 500 scores far below 500 independent exact draws. A draw may be chosen more than
-    once, where that helps. Time grows with `n * num_points * (1 + 2 * sweeps)`.
+    (Riabiz et al. 2022), with the kernel of `ksd_imq_v`. Then, `sweeps` times, every chosen point is taken
+    out and chosen again, since the first were chosen in ignorance of the rest; one sweep about halves the
+    KSD. The points repel each other, and a set of 500 scores far below 500 independent exact draws. A draw
+    may be chosen more than once. Time grows with `n * num_points * (1 + 2 * sweeps)`.
 
-    The KSD hardly sees how mass is shared among modes far apart, so neither does the choice: there, thin the
-    draws of each mode by itself.
-
-    The pool may be 20,000 draws of a one-shot sampler; the target corrects what they get slightly wrong.
-    Without `sweeps` it is the algorithm as published.
+    The KSD hardly sees how mass is shared among modes far apart: there, thin the draws of each by itself.
     """
     return draws[thin_indices(draws, target, num_points, sweeps=sweeps)]
 

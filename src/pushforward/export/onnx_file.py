@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pushforward.container import check_place, write_atomically
+from pushforward.atomic import check_place, write_atomically
 from pushforward.export.graph import Graph
 from pushforward.export.operators import add_frame, add_network
 from pushforward.frame import Frame

@@ -13,8 +13,9 @@ import equinox as eqx
 import jax
 
 from pushforward import files
+from pushforward.atomic import write_atomically
 from pushforward.base import Target
-from pushforward.container import BadFileError, write_atomically
+from pushforward.container import BadFileError
 from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled

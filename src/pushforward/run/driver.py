@@ -61,8 +61,8 @@ class Driver:
     def _begin_at_peaks(self) -> None:
         """Let the normal laws around the peaks, and all between, stand for a law that nobody had time for."""
         assert self.state.peaks is not None
-        frame, law = first_start(self.state.peaks, self.recipe.annealing)
-        self.state = self.state.replace(frame=frame, latent=law)
+        law = first_start(self.state.peaks, self.recipe.annealing)
+        self.state = self.state.replace(frame=law.frame, latent=law.latent)
 
     def _run_all(self, stages: Sequence[Stage]) -> None:
         for number, stage in enumerate(stages):

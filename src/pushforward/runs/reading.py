@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushforward.arrays import read_lines
-from pushforward.container import BadFileError
-from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
+from pushforward.container import SAMPLER, BadFileError, check_json, read_lines
 
 if TYPE_CHECKING:
     from pushforward.sampler import Sampler
 
-MAX_BYTES = 2**20
-"""No honest `run.json` is larger; a stranger's shall not fill the memory."""
+ABOUT, HISTORY = "run.json", "history.jsonl"
+MODEL = "model.py"
+"""A copy of the user's own file, where the target came from one: a run can be made again from its folder."""
 
-MAX_ROWS = 2**18
-"""No honest history is longer."""
+FORMAT, VERSION = "pushforward-run", 1
+
+MAX_BYTES, MAX_ROWS = 2**20, 2**16
+"""No honest `run.json` is larger and no honest history longer; a stranger's shall not fill the memory."""
+
+Row = dict[str, int | float | None]
+"""One line of history; a figure that was not finite is `None`, as strict JSON has it."""
 
 _FIELDS: dict[str, type] = {
     "target": dict, "method": str, "settings": dict, "changed": dict, "seed": int, "command": str,
@@ -36,7 +40,7 @@ class Run:
     about: dict[str, Any]
     """The contents of `run.json`: target, method, settings, seed, versions, outcome, phases, metrics."""
     history: list[Row]
-    """Rows of the training loop; a figure that was not finite is `None`."""
+    """Rows of the training loop."""
 
     @property
     def command(self) -> str:
@@ -64,10 +68,7 @@ def load_run(folder: str | os.PathLike) -> Run:
             raise BadFileError(f"{folder} is not a run: it has no {name}. Runs come from `pushforward fit`.")
     about = read_object(folder / ABOUT, MAX_BYTES, "a run", FORMAT, VERSION)
     _check_about(about, str(folder / ABOUT))
-    return Run(folder, about, _read_history(folder / HISTORY, about["rows"]))
-
-
-def _read_history(path: Path, rows: int) -> list[Row]:
+    path, rows = folder / HISTORY, about["rows"]
     if not 0 <= rows <= MAX_ROWS:
         raise BadFileError(f"{path} must hold at most {MAX_ROWS:,} rows; {ABOUT} says {rows}.")
     # One more than there should be tells a history that goes on from one that ends.
@@ -77,18 +78,14 @@ def _read_history(path: Path, rows: int) -> list[Row]:
         raise BadFileError(f"{path} is longer than the {rows} rows that {ABOUT} says it holds.")
     if len(history) < rows:
         raise BadFileError(f"{path} is truncated: it must hold {rows} rows; it holds {len(history)}.")
-    return history
+    return Run(folder, about, history)
 
 
 def read_object(path: Path, most: int, kind: str, mark: str, version: int) -> dict[str, Any]:
     """Read a JSON object of at most so many bytes, with the mark and the version of its kind."""
     if (size := path.stat().st_size) > most:
         raise BadFileError(f"{path} must hold at most {most:,} bytes; it holds {size:,}.")
-    try:
-        # Decoded here, since JSON would guess among encodings.
-        about = _parse(path.read_bytes().decode("utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise BadFileError(f"{path} is corrupted: it is not text ({error}).") from None
+    about = _parse(path.read_bytes(), str(path))
     if not isinstance(about, dict) or about.get("format") != mark:
         raise BadFileError(f"{path} does not describe {kind}: it lacks the mark {mark!r}.")
     if (found := about.get("version")) != version:
@@ -96,9 +93,11 @@ def read_object(path: Path, most: int, kind: str, mark: str, version: int) -> di
     return about
 
 
-def _parse(text: str, place: str) -> Any:
+def _parse(text: str | bytes, place: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        # Decoded here, since JSON would guess among encodings.
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        return json.loads(check_json(text), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise BadFileError(f"{place} is corrupted: this is not JSON ({error}).") from None
 
@@ -110,10 +109,8 @@ def _refuse(constant: str) -> None:
 def _check_about(about: dict[str, Any], place: str) -> None:
     for name, kind in _FIELDS.items():
         _check(about.get(name), kind, name, place)
-    target = about["target"]
-    _check(target.get("spec"), str, "target.spec", place)
-    _check(target.get("name"), str, "target.name", place)
-    _check(target.get("dim"), int, "target.dim", place)
+    for name, kind in (("spec", str), ("name", str), ("dim", int)):
+        _check(about["target"].get(name), kind, f"target.{name}", place)
     for phase in about["phases"]:
         _check(phase, dict, "phases", place)
         _check(phase.get("phase"), str, "phases.phase", place)
@@ -126,8 +123,7 @@ def _check_about(about: dict[str, Any], place: str) -> None:
 
 def _row(line: str, place: str) -> Row:
     row = _parse(line, place)
-    if not isinstance(row, dict):
-        raise BadFileError(f"{place} must be a JSON object; got {type(row).__name__}.")
+    _check(row, dict, "a line", place)
     for name, value in row.items():
         _check_number(value, name, place)
     return row

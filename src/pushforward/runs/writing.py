@@ -1,5 +1,6 @@
 """A run's folder is written whole or not at all, and never over another."""
 
+import itertools
 import json
 import math
 import os
@@ -9,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pushforward.atomic import new_folder, write_atomically
 from pushforward.checks import check_count
+from pushforward.container import SAMPLER
 from pushforward.machine import cores, versions
-from pushforward.runs.layout import ABOUT, FORMAT, HISTORY, MODEL, SAMPLER, VERSION, Row
+from pushforward.runs.reading import ABOUT, FORMAT, HISTORY, MODEL, VERSION, Row
 
 if TYPE_CHECKING:
     # Checking a folder must not cost the import of everything that can train a sampler.
@@ -52,8 +55,8 @@ def save_run(
 ) -> Path:
     """Write a run's folder and return where it is.
 
-    All is written to a folder beside it first and then renamed. Should the name have been taken
-    meanwhile, the run gets the next free one: an hour of training is not to be lost to that.
+    It appears when it is whole. Should the name have been taken meanwhile, the run gets the next free one: an
+    hour of training is not to be lost to that.
 
     **Arguments:**
 
@@ -70,10 +73,7 @@ def save_run(
         "format": FORMAT,
         "version": VERSION,
         "target": dict(target),
-        "method": story["method"],
-        "settings": story["settings"],
-        "changed": story["changed"],
-        "digest": story["digest"],
+        **{name: story[name] for name in ("method", "settings", "changed", "digest")},
         "recipe": fit.recipe.plain(),
         "seed": check_count(seed, "seed", at_least=0),
         "command": command,
@@ -87,40 +87,26 @@ def save_run(
         "metrics": {**found, **{name: finite(row) for name, row in (metrics or {}).items()}},
     }
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
-    try:
+    lines = "".join(json.dumps(finite(row), allow_nan=False) + "\n" for row in fit.history)
+    with new_folder(folder) as beside:
         fit.sampler.save(beside / SAMPLER)
-        (beside / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n")
+        write_atomically(beside / ABOUT, (json.dumps(about, indent=2, allow_nan=False) + "\n").encode())
+        write_atomically(beside / HISTORY, lines.encode())
         if model is not None:
             shutil.copyfile(model, beside / MODEL)
-        lines = (json.dumps(finite(row), allow_nan=False) for row in fit.history)
-        (beside / HISTORY).write_text("".join(line + "\n" for line in lines))
-        return _settle(beside, folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
+        try:
+            os.rename(beside, folder)
+        except OSError:
+            folder = free_name(folder)
+            os.rename(beside, folder)
+    return folder
 
 
 def free_name(folder: str | os.PathLike) -> Path:
     """Return `folder`, or the first of `folder-2`, `folder-3`, ... that does not exist."""
-    folder, number = Path(folder), 1
-    while True:
-        free = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
-        if not free.exists():
-            return free
-        number += 1
-
-
-def _settle(beside: Path, folder: Path) -> Path:
-    umask = os.umask(0)
-    os.umask(umask)
-    beside.chmod(0o777 & ~umask)
-    try:
-        os.rename(beside, folder)
-    except OSError:
-        folder = free_name(folder)
-        os.rename(beside, folder)
-    return folder
+    folder = Path(folder)
+    names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(free for free in itertools.chain([folder], names) if not free.exists())
 
 
 def finite(row: Mapping[str, Any]) -> Row:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pushforward.checks import check_choice, check_count
+from pushforward.structure import check_mixture
 
 
 class _Alike:
@@ -52,8 +53,7 @@ class NormalMixture:
         components, dim = means.shape
         if weights.shape != (components,) or choleskys.shape not in ((components, dim, dim), (1, dim, dim)):
             raise ValueError("weights, means and choleskys of a NormalMixture must agree in size.")
-        if components == 0 or np.any(weights < 0) or not weights.sum() > 0:
-            raise ValueError("the weights of a NormalMixture must not be negative, nor all zero.")
+        check_mixture("NormalMixture", {"weights": weights, "choleskys": choleskys})
         self.weights, self.means, self.choleskys, self.dim = weights, means, choleskys, dim
 
     def cast(self, dtype: np.dtype) -> "NormalMixture":
@@ -84,8 +84,7 @@ class IndependentMixtures:
     def __init__(self, weights: np.ndarray, means: np.ndarray, scales: np.ndarray):
         if not weights.shape == means.shape == scales.shape or means.ndim != 2 or means.size == 0:
             raise ValueError("weights, means and scales of IndependentMixtures must agree in size.")
-        if np.any(weights < 0) or not np.all(weights.sum(1) > 0):
-            raise ValueError("the weights of IndependentMixtures must not be negative, nor all zero.")
+        check_mixture("IndependentMixtures", {"weights": weights, "scales": scales})
         self.weights, self.means, self.scales, self.dim = weights, means, scales, len(means)
 
     def cast(self, dtype: np.dtype) -> "IndependentMixtures":

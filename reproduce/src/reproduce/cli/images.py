@@ -27,7 +27,7 @@ def sample_images(name: str, num_samples: int, out: Path, *, seed: int, force: b
     import jax
     import numpy as np
 
-    from pushforward.container import write_atomically
+    from pushforward.atomic import write_atomically
     from reproduce import pretrained
 
     images = pretrained.draw(jax.random.key(seed), pretrained.named(name), num_samples)

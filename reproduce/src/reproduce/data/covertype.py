@@ -3,13 +3,13 @@
 And made data of the same shape, for trying a study out.
 """
 
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from pushforward.arrays import read_npz
 from pushforward.checks import check_count
 from pushforward.files import BadFileError
 from reproduce.data.folders import cache_folder, find, how_to_get, write_npz
@@ -48,9 +48,9 @@ def covertype(data: str | Path | None = None, *, counts: tuple[int, ...] = CLASS
 
 def _read(path: Path, counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays = tuple(held[name] for name in ("X_quant", "X_bin", "y"))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        held = read_npz(path)
+        arrays = held["X_quant"], held["X_bin"], held["y"]
+    except (BadFileError, KeyError) as error:
         raise BadFileError(f"{path} is not Covertype: {error}. {how_to_get(FILE)}") from None
     _check(path, counts, *arrays)
     return arrays

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pushforward.atomic import replacing
+
 VARIABLE = "PUSHFORWARD_DATA"
 
 
@@ -48,6 +50,5 @@ def how_to_get(name: str) -> str:
 def write_npz(path: Path, arrays: dict[str, np.ndarray], *, compressed: bool = False) -> None:
     """Write arrays by name, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part.npz")
-    (np.savez_compressed if compressed else np.savez)(beside, **arrays)  # pyright: ignore[reportArgumentType]
-    beside.replace(path)
+    with replacing(path) as file:
+        (np.savez_compressed if compressed else np.savez)(file, **arrays)  # pyright: ignore[reportArgumentType]

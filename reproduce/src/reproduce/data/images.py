@@ -6,7 +6,6 @@ The idx format is a magic number, the sizes, the bytes; gzipped or not.
 import gzip
 import math
 import os
-import zipfile
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int, UInt8
 
+from pushforward.arrays import read_npz
 from pushforward.files import BadFileError
 from reproduce.data.folders import VARIABLE, cache_folder, write_npz
 
@@ -115,20 +115,19 @@ def _from_folder(folder: Path) -> tuple[np.ndarray, ...] | None:
         raise ValueError(f"{folder} lacks {', '.join(missing)}. {HOW_TO_GET}")
     for path in sorted(folder.glob("*.npz")) if folder.is_dir() else ():
         try:
-            with np.load(path, allow_pickle=False) as held:
-                named = set(NAMES) <= set(held.files)
-        except (OSError, ValueError, zipfile.BadZipFile, EOFError):
+            held = read_npz(path)
+        except BadFileError:
             continue
-        if named:
-            return _read_npz(path)
+        if set(NAMES) <= held.keys():
+            return tuple(held[name] for name in NAMES)
     return None
 
 
 def _read_npz(path: Path) -> tuple[np.ndarray, ...]:
     try:
-        with np.load(path, allow_pickle=False) as held:
-            return tuple(held[name] for name in NAMES)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        held = read_npz(path)
+        return tuple(held[name] for name in NAMES)
+    except (BadFileError, KeyError) as error:
         raise BadFileError(f"{path} cannot be read as images: {error}. {HOW_TO_GET}") from None
 
 

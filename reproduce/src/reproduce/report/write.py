@@ -8,11 +8,13 @@ import html
 from collections.abc import Callable
 from pathlib import Path
 
+from pushforward.atomic import write_atomically
 from pushforward.page import STYLE
 from reproduce.records import Header
 from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
+from reproduce.report.faults import faults, mutated_files
 from reproduce.report.hard import hard
 from reproduce.report.models import models
 from reproduce.report.section import Figure, Section, generic, prose
@@ -68,8 +70,10 @@ def _figure(figure: Figure) -> str:
 SECTIONS: dict[str, Callable[[Study], Section]] = {
     "covertype": covertype,
     "ebm": ebm,
+    "faults": faults,
     "hard": hard,
     "models": models,
+    "mutated_files": mutated_files,
     "spine": spine,
     "trust": trust,
     "two_d": two_d,
@@ -93,7 +97,7 @@ def write_report(folder: str | Path, out: str | Path) -> list[Path]:
 
 def _write(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_atomically(path, data)
     return path
 
 

@@ -92,10 +92,7 @@ def begin(path: Path, header: Header, work: Work, *, fresh: bool) -> set[Row]:
         work.clear()
         records.write(path, header)
         return set()
-    text = path.read_text(encoding="utf-8")
-    if not text.endswith("\n"):
-        # The line that a kill tore in two.
-        path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
+    records.mend(path)
     old, held = records.read(path)
     refuse_other_preset(path, old, header.preset)
     done = {work.row_of(record) for record in held if record.metric == DONE}

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key, UInt8
 
+from pushforward.arrays import read_npz
 from reproduce.data.folders import write_npz
 from reproduce.rivals.annealed_langevin import Schedule, Start, anneal, schedule
 from reproduce.studies.ebm.settings import Settings
@@ -68,8 +69,7 @@ def drawn(
 def _held(path: Path, shape: tuple[int, int]) -> np.ndarray:
     if not path.exists():
         return np.zeros((0, *shape), np.uint8)
-    with np.load(path, allow_pickle=False) as file:
-        images = file["images"]
+    images = read_npz(path)["images"]
     return images if images.shape[1:] == shape else np.zeros((0, *shape), np.uint8)
 
 
