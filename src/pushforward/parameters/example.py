@@ -57,8 +57,8 @@ def vector(dim: Any, bounds: Any, example: Any, constraints: Any) -> tuple[np.nd
     """Return the example and the constraint of a plain vector with bounds `(low, high)`."""
     if example is not None or constraints is not None or dim is None:
         raise ValueError(
-            "`bounds` are those of a plain vector, and need `dim`: write `dim=3, bounds=(0, None)`. Limits of "
-            'an `example` are `constraints`, such as `{"tau": ("interval", 0, 1)}`.'
+            "`bounds` are those of a plain vector, and need `dim`: write `dim=3, bounds=(0, None)`. Limits "
+            'of an `example` are `constraints`, such as `{"tau": ("interval", 0, 1)}`.'
         )
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise TypeError(
