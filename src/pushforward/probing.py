@@ -1,5 +1,6 @@
 """A target asked at many points by one compiled program, and its gradient held against differences of it."""
 
+import time
 from typing import NamedTuple
 
 import equinox as eqx
@@ -30,6 +31,17 @@ def evaluate(target: Target, points: np.ndarray) -> tuple[np.ndarray, np.ndarray
         found.append(_evaluate(target, jax.device_put(block)))
     values, scores = (np.concatenate(parts)[: len(points)] for parts in zip(*found, strict=True))
     return values, scores
+
+
+def seconds_a_look(target: Target, points: np.ndarray) -> float:
+    """Return the seconds that value and gradient take at one point of `ROWS`, compiled."""
+    evaluate(target, points[:ROWS])
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        evaluate(target, points[:ROWS])
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) / ROWS
 
 
 class GradientCheck(NamedTuple):
