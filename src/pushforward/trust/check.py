@@ -11,9 +11,10 @@ from pushforward.base import Target, aligned
 from pushforward.checks import check_key
 from pushforward.draws import Draws
 from pushforward.operations import one_by_one
+from pushforward.recipe.host import into
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
-from pushforward.trust.coordinates import choose_frame, every, look
+from pushforward.trust.coordinates import choose_frame, look
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.hidden import hidden_lines
 from pushforward.trust.importance import importance_lines
@@ -127,8 +128,8 @@ def _judge(
     # Coordinates and step from other draws, where there are others: then nothing is used twice.
     spare = judged if handed.spare is None else handed.spare[usable_rows(handed.spare, target)]
     frame = choose_frame(spare)
-    view = look(target, frame, jax.device_put(judged))
-    pilot = every(frame.inverse, jax.device_put(spare[: settings.num_chains]))
+    view = look(target, frame, judged)
+    pilot = into(frame, spare[: settings.num_chains])
     refined = refine(next(keys), view, pilot, settings)
     lines += [
         stein_line(view),

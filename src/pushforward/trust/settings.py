@@ -42,6 +42,7 @@ class Limits:
     acceptance: float = 0.57  # that the pilot's step aims at: best for Langevin steps
     step_spread: float = 1.5  # of the logs of steps, below the longest: narrow places are entered too
     # Hidden modes.
+    law_rows: int = 3000  # draws that it is fitted to
     law_parts: int = 8  # normals that stand for the draws where hidden modes are looked for
     hidden_share: float = 0.05  # of the mass, for which the resolution of that search is told
     hidden_mass: float = 0.02  # on peaks without draws: less is an error of Laplace's
