@@ -11,6 +11,7 @@ from pushforward.checks import check_key
 from pushforward.frame import InFrame
 from pushforward.mcmc.annealed import anneal
 from pushforward.operations import one_by_one
+from pushforward.recipe.host import out_of
 from pushforward.recipe.peaks import Peaks, climb_from
 from pushforward.recipe.search import find_peaks, tops_of
 from pushforward.recipe.table import Annealing, Dimensions, Search
@@ -69,7 +70,7 @@ def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSet
     plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim)
     for each in jax.random.split(key, settings.census_repeats):
         found = anneal(each, inside, basins.start, plan)
-        x = jax.vmap(basins.frame)(found.draws)
+        x = out_of(basins.frame, np.asarray(found.draws, np.float64))
         weights.append(np.bincount(basins.of(x), minlength=basins.count) / len(x))
         log_z.append(found.log_z)
     return Census(target, basins, np.stack(weights), np.array(log_z))

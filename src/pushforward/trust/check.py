@@ -108,7 +108,7 @@ def _judge(
     census: Census | None,
     settings: CheckSettings,
 ) -> tuple[list[Line], Pictures | None, int]:
-    keys = iter(jax.random.split(key, 9))
+    keys = iter(jax.random.split(key, 10))
     draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
@@ -132,13 +132,14 @@ def _judge(
     pilot = into(frame, spare[: settings.num_chains])
     refined = refine(next(keys), view, pilot, settings)
     lines += [
-        stein_line(view),
+        stein_line(next(keys), view),
         goodness_line(next(keys), view, settings),
         moves_line(next(keys), refined, frame, settings),
         energies_line(next(keys), refined, settings),
     ]
     census = census or Census.take(next(keys), target, settings)
-    lines.append(modes_line(judged, census.extended(next(keys), judged, settings)))
+    census = census.extended(next(keys), judged, settings)
+    lines.append(modes_line(judged, census, (refined.before, refined.after)))
     lines += hidden_lines(next(keys), target, judged)
     lines += importance_lines(next(keys), sampler, target, settings.num_draws)
     if reference is not None:

@@ -111,6 +111,7 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
         measure=f"largest |t| of {len(names):,} paired differences",
         null=f"{settings.num_bootstraps:,} flips of sign, {len(refined.before):,} chains",
         p_value=found.p_value,
+        tested=min(1.0, refined.acceptance / LIMITS.still),
         grave=bool(max(means[i], sds[j]) > LIMITS.grave_effect),
         found=words,
         advice="Refining by MALA moves the draws: use the refined ones, or train longer.",

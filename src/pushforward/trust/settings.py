@@ -31,7 +31,10 @@ class Limits:
 
     # Means, spreads, shape.
     grave_effect: float = 0.2  # standard deviations (of a spread: its share) that a moment is off
-    carried_by: float = 100.0  # draws; an average that fewer carry is not normal, and is left out
+    carried_by: float = 100.0  # draws; an average that fewer carry is not normal
+    steps: tuple[float, float] = (0.03, 3.0)  # standard deviations: sizes of steps in bounded identities
+    tested: float = 0.5  # share of a line's statistics below which it says too little to be trusted
+    still: float = 0.1  # acceptance of short chains below which so small a share of them counts as tested
     bandwidths: int = 4  # of the kernel Stein discrepancy, from the scale of the density to that of the draws
     distance_draws: int = 500  # whose median distance is the typical one
     grave_noise: float = 30.0  # draws; a discrepancy as large as the noise of so few is plain to the eye
@@ -67,6 +70,8 @@ class Limits:
     climbers: int = 512  # draws that walks set out from: as many as the search's, so one program serves both
     climb_steps: int = 300
     moderate_dim: int = 16  # coordinates beyond which a sweep is dear, and half as many particles are sent
+    crossing: float = 0.05  # share of the lesser basin's chains that cross where there is no valley
+    crossings: float = 5.0  # and as many of them at least
     mass_error: float = 0.1  # share of a mass let pass: particles are no better than that at times
     missed: float = 0.1  # share of its mass below which a basin counts as missed
     grave_mass: float = 0.1  # of all, in the wrong basin
