@@ -45,7 +45,7 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
     worst = int(np.argmax(excess)) if excess.any() else int(np.argmax(np.abs(shares - w)))
     words = (
         f"{count} basins; mass in the wrong one: {wrong:.1%}. Farthest off: the basin at "
-        f"{_place(census, heads[worst])} has {shares[worst]:.1%} of the draws and {w[worst]:.1%} "
+        f"{_place(census, int(heads[worst]))} has {shares[worst]:.1%} of the draws and {w[worst]:.1%} "
         f"+- {error[worst]:.1%} of the mass."
     )
     if len(missed):
@@ -62,7 +62,12 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
         advice="Modes are missed or weighed wrongly, which short chains cannot mend: train again.",
         details={
             "basins": [
-                {"at": _point(census, heads[k]).tolist(), "mass": w[k], "error": error[k], "share": shares[k]}
+                {
+                    "at": _point(census, int(heads[k])).tolist(),
+                    "mass": w[k],
+                    "error": error[k],
+                    "share": shares[k],
+                }
                 for k in range(count)
             ],
             "wrong_mass": wrong,
