@@ -11,7 +11,7 @@ from pushforward.base import Target, aligned
 from pushforward.checks import check_key
 from pushforward.draws import Draws
 from pushforward.operations import one_by_one
-from pushforward.recipe.host import into
+from pushforward.recipe.host import generator, into
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
 from pushforward.trust.coordinates import choose_frame, look
@@ -35,6 +35,7 @@ from pushforward.trust.rows import (
 )
 from pushforward.trust.settings import LIMITS, CheckSettings
 from pushforward.trust.stein import stein_line
+from pushforward.trust.tails import tails_lines
 
 
 def check(
@@ -108,7 +109,7 @@ def _judge(
     census: Census | None,
     settings: CheckSettings,
 ) -> tuple[list[Line], Pictures | None, int]:
-    keys = iter(jax.random.split(key, 10))
+    keys = iter(jax.random.split(key, 11))
     draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
@@ -141,6 +142,7 @@ def _judge(
     census = census.extended(next(keys), judged, settings)
     lines.append(modes_line(judged, census, (refined.before, refined.after)))
     lines += hidden_lines(next(keys), target, judged)
+    lines += tails_lines(generator(next(keys)), target, judged)
     lines += importance_lines(next(keys), sampler, target, settings.num_draws)
     if reference is not None:
         lines += reference_lines(next(keys), judged, reference, frame, settings)

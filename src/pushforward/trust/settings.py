@@ -50,6 +50,19 @@ class Limits:
     hidden_share: float = 0.05  # of the mass, for which the resolution of that search is told
     hidden_mass: float = 0.02  # on peaks without draws: less is an error of Laplace's
 
+    # Walks outward.
+    tail_draws: int = 2000  # below, nobody knows where one draw in a thousand lies
+    tail_dim: int = 32  # coordinates up to which curvature along walks is affordable
+    tail_walks: int = 2  # in each direction, from different draws
+    tail_steps: int = 14  # beyond the outermost draws, each a quarter longer than the one before
+    tail_marks: tuple[float, float, float] = (
+        0.6,
+        0.9,
+        0.999,
+    )  # shares of the draws within the marks of a walk
+    tail_alike: float = 1.5  # factor by which a walk and the draws may differ between the marks
+    tail_mass: float = 0.01  # beyond the last mark
+
     longest_drift: float = 3.0  # times the root of the dimension, in steps: a steep slope must not leap away
     gain: float = 0.5  # of the pilot's log step per unit of acceptance; the chains that count have none
     products: int = 60  # coordinates up to which products of two of them are watched as well
