@@ -10,8 +10,9 @@ from jaxtyping import Array, Key
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.operations import one_by_one
-from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks
+from pushforward.preflight.checks import checks
 from pushforward.preflight.declaring import coordinate_names
+from pushforward.preflight.findings import BAD, CAUTION, GOOD, Finding
 from pushforward.recipe.host import generator
 from pushforward.recipe.search import find_peaks
 from pushforward.recipe.table import Search
