@@ -66,7 +66,7 @@ TOLD = {
     "disc": (inside(lambda x: jnp.sum((x - 1) ** 2) < 4), "ends at a radius of 2 around (1, 1)"),
     "gap": (inside(lambda x: jnp.abs(x[0]) > 1), "a gap in x[0] between -1 and 1"),
     "slanted": (inside(lambda x: x.sum() < 0.5), "a slanted edge, +1 x[0] +1 x[1] = 0.5"),
-    "soft": (target(lambda x: 3 * jnp.log(x[0]) - x[0] - x[1] ** 2), "bounds=([0, None], None)"),
+    "soft": (target(lambda x: 2 * jnp.log(x[0]) - x[0] - x[1] ** 2), "bounds=([0, None], None)"),
     "double": (target(lambda x: half(x.astype(jnp.float64))), "jax_enable_x64"),
 }
 

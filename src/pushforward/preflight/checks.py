@@ -1,6 +1,5 @@
 """Before any training: can this log density be trained on? Every complaint names a remedy."""
 
-import time
 import warnings
 from collections.abc import Iterator
 
@@ -29,7 +28,7 @@ from pushforward.preflight.periods import period
 from pushforward.preflight.properness import RAYS, Escape, find_escapes, summits_of
 from pushforward.preflight.support import find_support, inner_points
 from pushforward.preflight.tracing import output_type, run_checked
-from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate
+from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, seconds_a_look
 from pushforward.recipe.host import generator
 
 COARSE = 0.5
@@ -81,11 +80,9 @@ def _findings(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
     yield refused(target, "output", beyond) if beyond else output(target, dtype, told)
     seen = one_by_one(target)
     values, scores = evaluate(seen, x)
-    started = time.perf_counter()
-    again = evaluate(seen, x)[0]
-    yield cost(target, (time.perf_counter() - started) / ROWS)
-    if words := noise(values, again, once):
+    if words := noise(values, evaluate(seen, x)[0], once):
         yield refused(target, "output", words)
+    yield cost(target, seconds_a_look(seen, x))
     yield _support(rng, seen, target, x, values)
     yield finite(target, values, scores)
     yield _precision(rng, seen, target, values)
@@ -106,7 +103,9 @@ def _support(
     if not np.isfinite(values).any():
         x = inner_points(rng, target.dim)
         values = evaluate(seen, x)[0]
-    found = find_support(rng, seen, x, values) if np.isfinite(values).any() else None
+    found = None
+    if np.isfinite(values).any() and not np.isposinf(values).any():
+        found = find_support(rng, seen, x, values)
     if found is None:
         return Finding("support", GOOD, "no bound or hole was seen")
     what, remedy = told_of(target, found)

@@ -85,7 +85,7 @@ def _shape(target: Target, support: Support) -> tuple[str, str]:
     middle = x.mean(axis=0)
     _, sizes, axes = np.linalg.svd(x - middle, full_matrices=False)
     if len(x) > dim > 1 and sizes[-1] < 1e-3 * sizes[0]:
-        normal = axes[-1] / np.abs(axes[-1]).max()
+        normal = axes[-1] / axes[-1][np.argmax(np.abs(axes[-1]))]
         large = np.flatnonzero(np.abs(normal) > 1e-2)[:4]
         plane = " ".join(f"{normal[i]:+.3g} {names[i]}" for i in large)
         return f"ends at a slanted edge, {plane} = {normal @ middle:.4g}", (

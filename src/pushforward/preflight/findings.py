@@ -13,7 +13,7 @@ GOOD, CAUTION, BAD = "good", "caution", "bad"
 SCALES = (0.1, 1.0, 10.0)
 """Distances from the origin at which the density is tried."""
 
-DEAR = 1e-3
+DEAR = 2e-3
 """Seconds a point, from which on a fit takes hours."""
 
 

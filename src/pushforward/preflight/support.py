@@ -14,7 +14,7 @@ from pushforward.recipe.peaks import between
 
 @dataclass(frozen=True)
 class Probing:
-    """How a support is looked for; heights are nats below the highest value seen."""
+    """How a support is looked for."""
 
     bases: int = 8  # places from which edges are looked for
     axes: int = 48  # coordinates that are looked along
@@ -22,9 +22,11 @@ class Probing:
     levels: int = 28  # looks along each half of an axis
     ways: int = 48  # edges looked for on the way to trial points without a density
     halvings: int = 40
-    near: float = 0.1  # of the way from a base to an edge: as far from the edge, the density must be high
-    sharp: float = 1e-3  # of the way; where it is high even there, normal tails would be cut off
-    mass: float = 12.0  # nats: what is lower holds next to nothing
+    # Nats are counted from the highest value seen, half a nat for each coordinate left out.
+    near: tuple[float, float] = (0.1, 2.5)  # of the way from edge to base; nats it may be lower there
+    sharp: tuple[float, float] = (1e-3, 8.0)  # as near and as high: normal tails would be cut off
+    base: float = 2.0  # nats that a base may be lower
+    high: float = 12.0  # nats that the far side of a gap may be lower
     overflow: float = 200.0  # nats: what falls as far before it ends has overflowed
     alike: float = 2e-3  # of the way to an edge, within which places of edges are one place
 
@@ -98,10 +100,10 @@ def find_support(
     start = bases[rng.integers(len(bases), size=len(outside))]
     ways = Edges(start, outside, np.tile([-1, 0], (len(outside), 1)))
     edges = Edges(*(np.concatenate(both) for both in zip(edges, ways, strict=True)))
-    places, top = _halved(target, edges), float(values[finite].max())
+    places, top = _halved(target, edges), _heights(target, edges.inside).max() - 0.5 * target.dim
     near, sharp = (
-        _heights(target, places + share * (edges.inside - places)) > top - PROBING.mass
-        for share in (PROBING.near, PROBING.sharp)
+        _heights(target, places + share * (edges.inside - places)) > top - lower
+        for share, lower in (PROBING.near, PROBING.sharp)
     )
     if not near.any():
         return None
@@ -121,7 +123,7 @@ def _bases(rng: np.random.Generator, target: Target, x: np.ndarray, values: np.n
     best, scale = x[np.argmax(values)], between(rng, (1e-3, 1.0), (96, 1))
     around = best + scale * (1.0 + np.abs(best)) * rng.normal(size=(96, x.shape[1]))
     x, values = np.concatenate([x, around]), np.concatenate([values, _heights(target, around)])
-    high = np.flatnonzero(values > values.max() - PROBING.mass)
+    high = np.flatnonzero(values > values.max() - PROBING.base - 0.5 * x.shape[1])
     return x[rng.permutation(high)[: PROBING.bases]]
 
 
@@ -141,8 +143,8 @@ def _along_axes(target: Target, bases: np.ndarray, axes: np.ndarray) -> tuple[Ed
         first = int(np.argmax(out))
         if not out.any() or height[row, max(first - 1, 0)] < least:
             continue
-        ends.append((x[row, first - 1], x[row, first], (axis, side)))
-        if again := np.flatnonzero(height[row, first:] > height.max() - PROBING.mass).tolist():
+        ends.append((x[row, 0], x[row, first], (axis, side)))
+        if again := np.flatnonzero(height[row, first:] > height.max() - PROBING.high).tolist():
             gaps.add((int(axis), side))
             ends.append((x[row, first + again[0]], x[row, first + again[0] - 1], (axis, -side)))
     if not ends:
