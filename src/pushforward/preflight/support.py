@@ -41,10 +41,6 @@ class Edges(NamedTuple):
     outside: Float[np.ndarray, "n dim"]
     along: np.ndarray
 
-    def rows(self, chosen: np.ndarray) -> "Edges":
-        """Return some of them."""
-        return Edges(*(each[chosen] for each in self))
-
 
 @dataclass(frozen=True)
 class Support:
@@ -107,7 +103,7 @@ def find_support(
     )
     if not near.any():
         return None
-    return _support(bases, edges.rows(near), places[near], gaps, sharp=bool(sharp[near].mean() > 0.5))
+    return _support(bases, edges, places, gaps, near, sharp=bool(sharp[near].mean() > 0.5))
 
 
 def _heights(target: Target, x: np.ndarray) -> np.ndarray:
@@ -163,7 +159,13 @@ def _halved(target: Target, edges: Edges) -> np.ndarray:
 
 
 def _support(
-    bases: np.ndarray, edges: Edges, places: np.ndarray, gaps: set[tuple[int, int]], *, sharp: bool
+    bases: np.ndarray,
+    edges: Edges,
+    places: np.ndarray,
+    gaps: set[tuple[int, int]],
+    near: np.ndarray,
+    *,
+    sharp: bool,
 ) -> Support:
     """Tell bounds of coordinates from other edges: they are at one place from wherever one looks."""
     dim = bases.shape[1]
@@ -176,7 +178,8 @@ def _support(
         way = float(np.median(np.abs(at[:, None] - bases[None, :, axis])))
         if len(mine) < len(bases) / 2 or np.ptp(at) > PROBING.alike * (way + 1e-3 * np.abs(at).max()):
             continue
-        found[axis, side] = _round(float(np.median(at)), way)
+        if near[mine].any():
+            found[axis, side] = _round(float(np.median(at)), way)
         explained |= np.abs(places[:, axis] - at[0]) <= 2.0 * PROBING.alike * way
     for (axis, side), place in found.items():
         if (axis, side) not in gaps and (axis, -side) not in gaps:
@@ -185,7 +188,8 @@ def _support(
         # A gap begins where the density ends upwards, and ends where it ends downwards.
         if (axis, 1) in found and (axis, -1) in found:
             holes.append((axis, found[axis, 1], found[axis, -1]))
-    return Support(low, high, tuple(holes), bool(gaps), places[~explained], edges.inside[~explained], sharp)
+    others = near & ~explained
+    return Support(low, high, tuple(holes), bool(gaps), places[others], edges.inside[others], sharp)
 
 
 def _round(place: float, way: float) -> float:
