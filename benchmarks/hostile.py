@@ -1,11 +1,11 @@
-"""Sixty densities that a user should never have written, and what the library says of each within 30 seconds.
+"""Densities that a user should never have written, and what the library says of each within 30 seconds.
 
     python benchmarks/hostile.py [--out results/hostile.jsonl] [--only box_3 ...] [--again]
 
-Each runs in a process of its own: `check_target`, `fit(budget="30s")` and `check`. A row has passed if the draws
-are right, or if a refusal, a warning, an outcome or a verdict says what is wrong within 30 seconds. Draws are
-right if the distribution functions of each coordinate, of random projections and of the log density are within
-0.03 of those of exact draws. Rows that are in the file are not run again.
+Each runs in a process of its own: `check_target`, `fit(budget="30s")` and `check`. A row has passed if the
+draws are right, or if a refusal, a warning, an outcome or a verdict says what is wrong within 30 seconds.
+Draws are right if the distribution functions of each coordinate, of random projections and of the log density
+are within 0.03 of those of exact draws. Rows that are in the file are not run again.
 """
 
 import argparse
@@ -71,18 +71,17 @@ def half_sum(x: Any) -> Any:
 
 
 # Bounds, half-spaces, simplices, holes, gaps.
-sd_box = 0.5**0.5
 for d in (1, 3, 8):
-    case(d, cut(d, lambda x: (np.abs(x) < 1).all(1), sd_box) if d < 8 else on_line(lambda t: np.where(abs(t) < 1, -t**2, -np.inf), -1, 1, d), f"box_{d}")(
-        lambda x: jnp.where((jnp.abs(x) < 1).all(), -jnp.sum(x**2), -inf))  # fmt: skip
+    in_box = on_line(lambda t: np.where(abs(t) < 1, -(t**2), -np.inf), -1, 1, d)
+    case(d, in_box, f"box_{d}")(lambda x: jnp.where((jnp.abs(x) < 1).all(), -jnp.sum(x**2), -inf))
 case(2, lambda r, n: r.uniform(-100, 100, (n, 2)), "uniform_wide")(
     lambda x: jnp.where((jnp.abs(x) < 100).all(), 0.0 * x.sum(), -inf))  # fmt: skip
 case(2, cut(2, lambda x: (x > 0.5).all(1)), "quadrant")(
     lambda x: jnp.where((x > 0.5).all(), half_sum(x), -inf)
 )
-case(2, lambda r, n: np.column_stack([r.gamma(2, 1, n), r.normal(size=n) * sd_box]), "half_space_nan")(
+case(2, lambda r, n: np.column_stack([r.gamma(2, 1, n), r.normal(size=n) * 0.5**0.5]), "half_space_nan")(
     lambda x: jnp.log(x[0]) - x[0] - x[1] ** 2)  # fmt: skip
-case(2, lambda r, n: np.column_stack([r.gamma(4, 1, n), r.normal(size=n) * sd_box]), "gamma_4")(
+case(2, lambda r, n: np.column_stack([r.gamma(4, 1, n), r.normal(size=n) * 0.5**0.5]), "gamma_4")(
     lambda x: 3 * jnp.log(x[0]) - x[0] - x[1] ** 2)  # fmt: skip
 case(3, lambda r, n: r.exponential(size=(n, 3)), "exponential")(
     lambda x: jnp.where((x > 0).all(), -jnp.sum(x), -inf)
@@ -165,13 +164,24 @@ def steps(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 case(2, steps, "discontinuous")(lambda x: half_sum(x) - 2.0 * (jnp.floor(x).sum() % 2))
-case(2, lambda r, n: r.normal(size=(n, 2)) * np.where(r.random((n, 2)) < 0.5, 1, -1), "folded")(
-    lambda x: half_sum(jnp.abs(x))
+case(2, normal(2), "folded")(lambda x: half_sum(jnp.abs(x)))
+
+
+def two(rng: np.random.Generator, n: int) -> np.ndarray:
+    wide = rng.random((n, 1)) < 0.5
+    return np.where(wide, rng.normal(size=(n, 2)), 8 + 0.05 * rng.normal(size=(n, 2)))
+
+
+def bananas(rng: np.random.Generator, n: int) -> np.ndarray:
+    z = rng.normal(size=(n, 40))
+    z[:, 1::2] += z[:, ::2] ** 2
+    return z
+
+
+case(2, two, "needle")(
+    lambda x: logsumexp(jnp.stack([half_sum(x), half_sum((x - 8) / 0.05) - 2 * jnp.log(0.05)]))
 )
-case(2, lambda r, n: np.concatenate([r.normal(size=(n // 2, 2)), 8 + 0.05 * r.normal(size=(n // 2, 2))]), "needle")(
-    lambda x: logsumexp(jnp.stack([half_sum(x), half_sum((x - 8) / 0.05) - 2 * jnp.log(0.05)])))  # fmt: skip
-case(40, lambda r, n: (lambda z: np.stack([z[:, ::2], z[:, 1::2] + z[:, ::2] ** 2], 2).reshape(n, 40))(r.normal(size=(n, 40))), "bananas_40")(
-    lambda x: half_sum(x[::2]) + half_sum(x[1::2] - x[::2] ** 2))  # fmt: skip
+case(40, bananas, "bananas_40")(lambda x: half_sum(x[::2]) + half_sum(x[1::2] - x[::2] ** 2))
 
 # Units, offsets, rounding.
 for power in (-30, -10, -4, 4, 10, 30):
@@ -254,8 +264,8 @@ def wrong(draws: np.ndarray, exact: np.ndarray, height: Any, rng: np.random.Gene
     return distance(*tables)
 
 
-def one(name: str) -> dict[str, Any]:
-    """Return what the library says of one density, and whether its draws are right."""
+def one(name: str) -> None:
+    """Print what the library says of one density, and whether its draws are right: a line after each part."""
     import pushforward as pf
 
     fn, dim, exact = CASES[name]
@@ -268,42 +278,46 @@ def one(name: str) -> dict[str, Any]:
         if row["seconds_to_word"] is None:
             row["seconds_to_word"], row["told"] = time.perf_counter() - started, f"{what}: {said[:600]}"
 
+    def so_far() -> None:
+        row["right"] = row["distance"] is not None and row["distance"] <= 0.03
+        row["passed"] = bool(row["right"] or (row["told"] and row["seconds_to_word"] <= 30.0))
+        print(json.dumps(row | {"seconds": time.perf_counter() - started, "words": words[:4]}), flush=True)
+
     report = pf.check_target(target)
     for line in report.lines:
         if line.verdict != "good" and line.what != "scales":
             tell(f"check_target, {line.what}", line.words)
     row["preflight_seconds"] = time.perf_counter() - started
+    so_far()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit = pf.fit(jax.random.key(0), target, budget="30s", progress=False)
     except (pf.FitError, ValueError, TypeError) as error:
         tell("fit", str(error))
-    else:
-        for each in caught:
-            tell("fit warns", str(each.message))
-        row["outcome"], row["fit_seconds"] = fit.outcome.name, time.perf_counter() - started
-        if not fit.outcome.name.startswith(("FINISHED", "CONVERGED", "OUT_OF")):
-            tell("outcome", fit.outcome.value)
-        if exact is not None:
-            rng = np.random.default_rng(1)
-            height = lambda x: np.asarray(jax.vmap(target.log_density)(jnp.asarray(x, jnp.float32)))  # noqa: E731
-            x = np.asarray(fit.sampler.sample(jax.random.key(1), N), np.float64)
-            row["distance"] = wrong(x, np.asarray(exact(rng, N), np.float64), height, rng)
-        checked = pf.check(jax.random.key(2), fit.sampler, target)
-        row["verdict"], row["check_seconds"] = checked.verdict, checked.seconds
-        flagged = [
-            line.name
-            for line, level in zip(checked.lines, checked.levels, strict=True)
-            if level in ("caution", "do not trust")
-        ]
-        if checked.verdict != "trust":
-            tell(f"check, {', '.join(flagged)}", checked.verdict)
-        row["flagged"] = flagged
-    row["right"] = row["distance"] is not None and row["distance"] <= 0.03
-    row["passed"] = bool(row["right"] or (row["told"] and row["seconds_to_word"] <= 30.0))
-    row["seconds"], row["words"] = time.perf_counter() - started, words[:4]
-    return row
+        so_far()
+        return
+    for each in caught:
+        tell("fit warns", str(each.message))
+    row["outcome"], row["fit_seconds"] = fit.outcome.name, time.perf_counter() - started
+    if not fit.outcome.name.startswith(("FINISHED", "CONVERGED", "OUT_OF")):
+        tell("outcome", fit.outcome.value)
+    if exact is not None:
+        rng = np.random.default_rng(1)
+
+        def height(x: np.ndarray) -> np.ndarray:
+            return np.asarray(jax.vmap(target.log_density)(jnp.asarray(x, jnp.float32)))
+
+        x = np.asarray(fit.sampler.sample(jax.random.key(1), N), np.float64)
+        row["distance"] = wrong(x, np.asarray(exact(rng, N), np.float64), height, rng)
+    so_far()
+    checked = pf.check(jax.random.key(2), fit.sampler, target)
+    row["verdict"], row["check_seconds"] = checked.verdict, checked.seconds
+    levels = zip(checked.lines, checked.levels, strict=True)
+    row["flagged"] = [line.name for line, level in levels if level in ("caution", "do not trust")]
+    if checked.verdict != "trust":
+        tell(f"check, {', '.join(row['flagged'])}", checked.verdict)
+    so_far()
 
 
 def main() -> None:
@@ -314,7 +328,7 @@ def main() -> None:
     parser.add_argument("--run", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        print(json.dumps(one(options.run)))
+        one(options.run)
         return
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     rows = {row["name"]: row for row in map(json.loads, lines)}
@@ -322,18 +336,20 @@ def main() -> None:
         if name in rows and not options.again:
             continue
         command = [sys.executable, __file__, "--run", name]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=400)
-            failed = done.stderr.strip().splitlines()[-1:] or ["no output"]
-            rows[name] = (
-                json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"error": failed[0]}
-            )
-        except subprocess.TimeoutExpired:
-            rows[name] = {"error": "more than 400 seconds"}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                said, failed = process.communicate(timeout=400)
+                ended = {} if process.returncode == 0 else {"error": failed.strip().splitlines()[-1:]}
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said, ended = process.communicate()[0], {"error": "more than 400 seconds"}
+        # What was said before it ended counts.
+        rows[name] = (json.loads(said.splitlines()[-1]) if said.strip() else {}) | ended
         rows[name] = {"name": name, "passed": False} | rows[name]
         row = rows[name]
-        print(f"{name:26}{'passed' if row['passed'] else 'FAILED':8}{row.get('distance') or 0:7.3f}"
-              f"{row.get('seconds', 0):6.0f} s  {row.get('error') or row.get('told', '')}"[:230], flush=True)  # fmt: skip
+        figures = f"{row.get('distance') or 0:7.3f}{row.get('seconds', 0):6.0f} s"
+        passed = "passed" if row["passed"] else "FAILED"
+        print(f"{name:26}{passed:8}{figures}  {row.get('told') or row.get('error', '')}"[:200], flush=True)
         options.out.write_text("".join(json.dumps(each) + "\n" for each in rows.values()))
     print(f"{sum(row['passed'] for row in rows.values())} of {len(rows)} passed")
 
