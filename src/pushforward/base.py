@@ -73,8 +73,7 @@ class Target(eqx.Module):
             best bound with `equinox.Partial`, which keeps them out of the compiled program.
         - `dim`, `example`: the number of coordinates of a vector, or a pytree of arrays or numbers of the
             right shapes, whose values do not matter.
-        - `bounds`: `(low, high)` of a plain vector; each is a number or one for each coordinate, and `None`
-            where there is no bound.
+        - `bounds`: `(low, high)` of a vector; each a number, or one for each coordinate; `None` is no bound.
         - `constraints`: for the names of `example` that have one: `"positive"`, `"unit_interval"`,
             `("greater_than", a)`, `("less_than", b)`, `("interval", a, b)`, `"simplex"`, `"ordered"`,
             `"positive_ordered"`, `"corr_cholesky"`, `"corr_matrix"`, `"lower_cholesky"`,

@@ -71,7 +71,8 @@ def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -
     found = [(way, slope) for way, slope in zip(ways, slopes, strict=True) if slope > RAYS.integrable]
     generic = [(way, slope) for way, slope in zip(ways, slopes, strict=True) if way[1] == ANY]
     # Nearly all ways are like these: there, the volume grows with the power of the dimension less one.
-    slow = target.dim > 1 and min(slope for _, slope in generic) > 0.01 - target.dim
+    steepest = min(slope for _, slope in generic)
+    slow = target.dim > 1 and 0.01 - target.dim < steepest <= RAYS.flat
     if not found and not slow:
         return []
     summits, _ = summits_of(jax.random.key(rng.integers(2**31)), target)

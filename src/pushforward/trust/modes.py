@@ -31,11 +31,7 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
     repeats, count = weights.shape
     w = weights.mean(axis=0)
     shares = np.bincount(group[basins.of(draws)], minlength=count) / len(draws)
-    binomial = np.maximum(w * (1.0 - w), 1e-12)
-    own = weights.var(axis=0, ddof=1) / repeats
-    pooled = np.sum(own) / np.sum(binomial) * binomial
-    both = np.maximum(shares * (1.0 - shares), binomial) / len(draws)
-    error = np.sqrt(np.maximum(own, pooled) + both)
+    error = _errors(weights, shares, len(draws))
     excess = np.maximum(np.abs(shares - w) - LIMITS.mass_error * np.minimum(w, 1.0 - w), 0.0) / error
     # Two basins say one thing: what one lacks, the other has.
     tests, freedom = count - 1, (repeats - 1) * (count - 1)
@@ -74,6 +70,16 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
             "log_z": census.log_z.mean() if census.log_z is not None else None,
         },
     )
+
+
+def _errors(weights: np.ndarray, shares: np.ndarray, num_draws: int) -> np.ndarray:
+    """Return standard errors of the differences between masses and shares of draws."""
+    w = weights.mean(axis=0)
+    binomial = np.maximum(w * (1.0 - w), 1e-12)
+    own = weights.var(axis=0, ddof=1) / len(weights)
+    pooled = np.sum(own) / np.sum(binomial) * binomial
+    both = np.maximum(shares * (1.0 - shares), binomial) / num_draws
+    return np.sqrt(np.maximum(own, pooled) + both)
 
 
 def _firsts(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
