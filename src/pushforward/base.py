@@ -51,6 +51,7 @@ class Target(eqx.Module):
         fn: Callable[[Any], Float[Array, ""]],
         *,
         dim: int | None = None,
+        bounds: Any = None,
         example: Any = None,
         constraints: Any = None,
         name: str | None = None,
@@ -58,11 +59,13 @@ class Target(eqx.Module):
         """Make a target of a plain function: of a vector, or of named and constrained parameters.
 
             from_log_density(lambda x: ..., dim=3)
+            from_log_density(lambda x: ..., dim=3, bounds=(0, [1, 1, None]))
             from_log_density(lambda p: ..., example={"mu": 0.0, "tau": 1.0, "w": jnp.ones(3)},
                              constraints={"tau": "positive", "w": "simplex"})
 
-        In the second form `fn` receives a pytree like `example`, its values inside their constraints, and
-        returns the log density **of those values**; the change of variables to R^dim is added here.
+        `fn` receives values inside their bounds or constraints, in a pytree like `example`, and returns the
+        log density **of those values**; the change of variables to R^dim is added here. What
+        `sampler.draws(key, n)["x"]` gives is inside again; `sampler.sample` gives coordinates of R^dim.
 
         **Arguments:**
 
@@ -70,6 +73,7 @@ class Target(eqx.Module):
             best bound with `equinox.Partial`, which keeps them out of the compiled program.
         - `dim`, `example`: the number of coordinates of a vector, or a pytree of arrays or numbers of the
             right shapes, whose values do not matter.
+        - `bounds`: `(low, high)` of a vector; each a number, or one for each coordinate; `None` is no bound.
         - `constraints`: for the names of `example` that have one: `"positive"`, `"unit_interval"`,
             `("greater_than", a)`, `("less_than", b)`, `("interval", a, b)`, `"simplex"`, `"ordered"`,
             `"positive_ordered"`, `"corr_cholesky"`, `"corr_matrix"`, `"lower_cholesky"`,
@@ -81,10 +85,12 @@ class Target(eqx.Module):
                 f"`fn` must be a function of one point, `fn(x) -> log density`; got {type(fn).__name__}."
             )
         name = str(name or getattr(fn, "__name__", type(fn).__name__))
-        if example is not None:
-            from pushforward.parameters.example import parameters_of_example  # which most fits never ask for
+        if bounds is not None or example is not None:
+            from pushforward.parameters import example as examples  # which most fits never ask for
 
-            record, structure = parameters_of_example(example, constraints)
+            if bounds is not None:
+                example, constraints = examples.vector(dim, bounds, example, constraints)
+            record, structure = examples.parameters_of_example(example, constraints)
             if dim is not None and check_count(dim, "dim") != record.dim:
                 raise ValueError(
                     f"`dim` must be left out where `example` says it, or be {record.dim}; got {dim}."

@@ -90,15 +90,17 @@ def _programs(values: Any) -> Iterator[Any]:
 class OneByOne(Target):
     """A target whose log density, however it is vectorised, is computed point after point.
 
-    It can be differentiated once, in reverse mode; for its curvature there is `hessian`.
+    It can be differentiated once, in reverse mode; for its curvature there is `hessian`. That is by
+    differences where the target itself cannot be differentiated twice.
     """
 
     target: Target
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
+    once: bool = eqx.field(static=True)
 
-    def __init__(self, target: Target):
-        self.target, self.dim, self.name = target, target.dim, target.name
+    def __init__(self, target: Target, *, once: bool = False):
+        self.target, self.dim, self.name, self.once = target, target.dim, target.name, once
 
     @property
     def parameters(self) -> Parameters | None:
@@ -116,13 +118,27 @@ class OneByOne(Target):
     def hessian(self, x: Float[Array, " dim"]) -> Float[Array, "dim dim"]:
         """Return the second derivatives at one point, row after row."""
         slope = jax.grad(self.target.log_density)
+        if self.once:
+            step = jnp.finfo(x.dtype).eps ** (1 / 3) * (jnp.abs(x).mean() + 1.0)
+            change = lambda e: (slope(x + step * e) - slope(x - step * e)) / (2 * step)  # noqa: E731
+            found = jax.lax.map(change, jnp.eye(self.dim))
+            return 0.5 * (found + found.T)
         return jax.lax.map(lambda e: jax.jvp(slope, (x,), (e,))[1], jnp.eye(self.dim))
 
 
 def one_by_one(target: Target) -> Target:
     """Return the target as it is, or looked at one point at a time where that is called for."""
-    if isinstance(target, OneByOne) or jax.default_backend() != "cpu":
+    if isinstance(target, OneByOne):
         return target
-    program = _program(target, target.log_density)
-    solves = any(equation.primitive.name in SOLVERS for equation, _ in equations(program))
-    return OneByOne(target) if solves else target
+    names = _primitives(_program(target, target.log_density))
+    solves = jax.default_backend() == "cpu" and not names.isdisjoint(SOLVERS)
+    once = not names.isdisjoint(("custom_vjp_call", "pure_callback"))
+    return OneByOne(target, once=once) if solves or once else target
+
+
+def _primitives(program: Any) -> set[str]:
+    """Return the names of all equations, those that hold others included."""
+    found = {equation.primitive.name for equation in program.eqns}
+    return found.union(
+        *(_primitives(one) for each in program.eqns for one in _programs(each.params.values()))
+    )

@@ -2,33 +2,44 @@
 
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
-from pushforward.base import Target
-from pushforward.latents import Latent
-from pushforward.objectives.exact_kl import value_and_log_det
-
 
 def effective_share(log_weights: Float[Array, " n"]) -> Float[Array, ""]:
-    """Return the effective sample size of weighted draws, as a share of their number."""
-    w = log_weights
-    return jnp.exp(2.0 * logsumexp(w) - logsumexp(2.0 * w)) / w.size
+    """Return the effective sample size of weighted draws, as a share of their number, in a program."""
+    return jnp.exp(2.0 * logsumexp(log_weights) - logsumexp(2.0 * log_weights)) / log_weights.size
 
 
-@eqx.filter_jit
-def log_weights(target: Target, latent: Latent, network: Any, z: Float[Array, "n dim"]) -> Float[Array, " n"]:
-    """Return `log q(g(z)) + log |det dg/dz| - log p(z)`: the log importance weights of the draws `g(z)`.
+def log_sum(logs: np.ndarray) -> Any:
+    """Return `log sum exp` along the last axis."""
+    most = np.maximum(logs.max(axis=-1, keepdims=True), -1e300)
+    with np.errstate(divide="ignore"):
+        return np.asarray(most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1)))
 
-    Right where the map is one-to-one, as one trained by `ExactKL` from the identity is at least locally.
+
+def effective(log_weights: np.ndarray) -> float:
+    """Return the effective share of weighted draws."""
+    if not np.isfinite(log_weights.max()):
+        return 0.0
+    w = np.exp(log_weights - log_weights.max())
+    return float(w.sum() ** 2 / (w**2).sum() / len(w))
+
+
+def usual(log_weights: np.ndarray, parts: int) -> float:
+    """Return the effective share as it usually is: the median over parts of the draws.
+
+    Where a law has a tail a little heavier than the sampler's, one draw in a hundred thousand may weigh as
+    much as a third of all, and a share over all of them compares such draws, not samplers.
     """
+    return float(np.median([effective(each) for each in np.array_split(log_weights, parts)]))
 
-    def one(latent_point):
-        x, log_det = value_and_log_det(network, latent_point)
-        return target.log_density(x) + log_det - latent.log_density(latent_point)
 
-    w = jax.lax.map(one, z, batch_size=4096)
-    return jnp.where(jnp.isfinite(w), w, -jnp.inf)
+def chosen_by(rng: np.random.Generator, log_weights: np.ndarray, count: int | None = None) -> np.ndarray:
+    """Return rows chosen in proportion to weights, as evenly as can be (systematic resampling)."""
+    w = np.exp(log_weights - log_weights.max())
+    count = len(w) if count is None else count
+    at = (np.arange(count) + rng.random()) / count
+    return np.minimum(np.searchsorted(np.cumsum(w / w.sum()), at), len(w) - 1)

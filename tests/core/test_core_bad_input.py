@@ -44,7 +44,7 @@ TARGETS = {
     "vector": (lambda x: -0.5 * x**2, 2, ValueError, ("got shape (2,)", "Sum over the coordinates")),
     "batch": (lambda x: good(x)[None], 2, ValueError, ("got shape (1,)", "do not write it for batches")),
     "nan": (lambda x: good(x) * jnp.nan, 2, ValueError, ("not finite at any", "shift and scale")),
-    "-inf": (lambda x: good(x) - jnp.inf, 2, ValueError, ("not finite at any", "`from_log_density(fn, example=")),
+    "-inf": (lambda x: good(x) - jnp.inf, 2, ValueError, ("not finite at any", "`from_log_density(fn, dim=2, bounds=")),
     "+inf": (lambda x: jnp.where(x[0] > 0, jnp.inf, good(x)), 2, ValueError, ("+inf", "missing minus sign")),
     "integers": (lambda x: jnp.sum(x > 0), 2, TypeError, ("floating-point", "int32")),
     "truth": (lambda x: jnp.all(x > 0), 2, TypeError, ("floating-point", "bool")),

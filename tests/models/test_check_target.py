@@ -38,7 +38,7 @@ def test_a_good_target_is_good_in_every_line_and_its_scales_are_right():
     report = pf.check_target(target(good))
     assert report.ok
     assert verdicts(report) == dict.fromkeys(
-        ("output", "finite", "gradient", "proper", "cost", "scales"), "good"
+        ("output", "cost", "support", "finite", "precision", "gradient", "proper", "scales"), "good"
     )
     np.testing.assert_allclose([c.scale for c in report.coordinates], [1.0, 20.0], rtol=0.02)
     np.testing.assert_allclose([c.place for c in report.coordinates], 1.0, atol=0.1)

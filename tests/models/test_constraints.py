@@ -7,6 +7,7 @@ import pytest
 from numpyro.distributions import constraints
 from numpyro.distributions.transforms import biject_to
 
+import pushforward as pf
 from pushforward.parameters import KINDS, Parameter, Parameters, read_constraint
 
 TABLE = {
@@ -31,7 +32,7 @@ TABLE = {
 
 
 def test_every_constraint_is_in_the_table():
-    assert set(TABLE) | {"packed_cholesky"} == set(KINDS)
+    assert set(TABLE) | {"packed_cholesky", "box"} == set(KINDS)
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -83,6 +84,42 @@ def test_log_determinants_are_those_of_the_jacobian(name):
     assert abs(record.log_det(1.01 * u) - expected) > 1e-4  # the test sees an error of a percent
 
 
+def test_a_box_has_the_maps_of_the_limits_of_each_coordinate(unhooked):
+    low, high = [0, None, None, -1], [None, 2, None, 1]
+    box = pf.Target.from_log_density(lambda x: 0.0 * x[0], dim=4, bounds=(low, high)).parameters
+    assert Parameters.from_json(box.to_json()) == box
+    u = np.array([[-3.0, 0.4, 7.0, 0.5], [60.0, -60.0, -5.0, -40.0]], np.float32)
+    specs = (("greater_than", 0), ("less_than", 2), "real", ("interval", -1, 1))
+    for module in (np, jnp):
+        y, log_det = box.constrain(module.asarray(u))["x"], box.log_det(module.asarray(u))
+        alone = [Parameters((read_constraint("a", (), spec),)) for spec in specs]
+        expected = [each.constrain(u[:, i : i + 1])["a"] for i, each in enumerate(alone)]
+        np.testing.assert_allclose(y, np.stack(expected, axis=1), rtol=1e-6)
+        logs = sum(each.log_det(u[:, i : i + 1]) for i, each in enumerate(alone))
+        np.testing.assert_allclose(log_det, logs, rtol=1e-6)
+        np.testing.assert_allclose(box.unconstrain({"x": y[:1]}), u[:1], rtol=1e-5)
+    slope = jax.jacobian(lambda u: box.constrain(u)["x"])(jnp.asarray(u[1]))
+    assert np.isfinite(slope[:, 3]).all()
+
+
+BOUNDS = {
+    "one number": (3.0, "must be `(low, high)`"),
+    "reversed": ((1.0, 0.0), "each low must lie below its high; in coordinate 0"),
+    "three for two": ((0.0, [1, 2, 3]), "`bounds`: a limit for `dim=2`"),
+    "NaN": ((np.nan, 1.0), "finite, or None"),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_that_are_none_are_explained(name, unhooked):
+    bounds, words = BOUNDS[name]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        pf.Target.from_log_density(lambda x: 0.0, dim=2, bounds=bounds)
+    assert words in str(caught.value)
+    with pytest.raises(ValueError, match="need `dim`"):
+        pf.Target.from_log_density(lambda x: 0.0, example=0.0, bounds=(0, 1))
+
+
 def test_zero_sum_keeps_lengths():
     record = Parameters((Parameter("a", (5,), "zero_sum"),))
     u = np.random.default_rng(0).normal(size=(3, 4))
@@ -130,7 +167,7 @@ BAD = {
     "limits too many": (("positive", 3.0), (), "takes 0 number"),
     "limits reversed": (("interval", 1.0, 0.0), (), "must end above its start"),
     "limits that do not fit": (("interval", [0.0, 1.0, 2.0], 5.0), (2,), "broadcast to its shape"),
-    "limits half infinite": (("interval", [0.0, -np.inf], 5.0), (2,), "finite for all"),
+    "limits of the wrong sign": (("interval", [0.0, np.inf], 5.0), (2,), "None for no limit"),
     "limit NaN": (("greater_than", np.nan), (), "finite"),
     "a number": (3.0, (), "got 3.0"),
     "NumPyro's sphere": (constraints.sphere, (3,), "not among those"),

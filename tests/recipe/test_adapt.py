@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
+from pushforward.host import normal_logs, sampled
 from pushforward.latents import NormalMixture, standard
 from pushforward.recipe import adapt, methods, path_laplace, search
-from pushforward.recipe.host import log_sum, normal_logs, sampled
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe, Search
 from pushforward.run.clock import Clock
 from pushforward.run.driver import Driver
 from pushforward.targets import Mixture, banana
+from pushforward.weights import log_sum
 
 pytestmark = pytest.mark.quick_compilation
 

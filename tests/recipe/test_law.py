@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pushforward.recipe.host import log_densities
+from pushforward.host import log_densities
 from pushforward.recipe.law import frame_from_draws, split, stand_in
 from pushforward.recipe.mixtures import fit_independent, fit_mixture
 from pushforward.recipe.table import Law, Recipe

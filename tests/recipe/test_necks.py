@@ -12,7 +12,6 @@ from pushforward.latents import NormalMixture
 from pushforward.networks.coupled import _bounded, coupled, unbounded
 from pushforward.recipe import methods
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import effective
 from pushforward.recipe.judge import weighed
 from pushforward.recipe.necks import along_necks, filled_up, find_necks, neck_map
 from pushforward.recipe.peaks import Peaks
@@ -21,6 +20,7 @@ from pushforward.recipe.table import Necks, Recipe
 from pushforward.run.clock import Clock
 from pushforward.run.driver import Driver
 from pushforward.targets import correlated_gaussian, funnel_nd
+from pushforward.weights import effective
 
 pytestmark = pytest.mark.quick_compilation
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pushforward as pf
+from pushforward.frozen import Record
 from pushforward.recipe import methods
-from pushforward.recipe.records import Record
 from pushforward.recipe.table import Annealing, Recipe
 
 OTHER = {

@@ -7,10 +7,10 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import into
 from pushforward.latents import NormalMixture, standard
 from pushforward.recipe import residual
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import into
 from pushforward.recipe.residual import hidden, num_looks, resolution
 from pushforward.recipe.search import find_peaks
 from pushforward.recipe.state import State

@@ -11,9 +11,9 @@ from pushforward.latents import IndependentMixtures, NormalMixture
 from pushforward.networks import modulated
 from pushforward.recipe import reweight
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import usual
 from pushforward.recipe.table import Recipe
 from pushforward.targets import Mixture
+from pushforward.weights import usual
 
 RECIPE = Recipe()
 NUM_DRAWS, FEW_DRAWS, PARTS = RECIPE.reweight.num_draws, RECIPE.judge.weighed_draws, RECIPE.reweight.parts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pushforward.base import Target
-from pushforward.recipe.host import generator
+from pushforward.host import generator
 from pushforward.recipe.peaks import Peaks, foremost, to_the_top
 from pushforward.recipe.search import find_peaks, unexplained_places
 from pushforward.recipe.table import Search

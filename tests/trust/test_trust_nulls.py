@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pushforward.base import Target
+from pushforward.frame import Frame, InFrame
 from pushforward.trust.coordinates import View
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.importance import pareto_shape, weights_line
@@ -16,13 +18,15 @@ from pushforward.trust.rows import autocorrelation_time, duplicates_line, find_r
 from pushforward.trust.settings import CheckSettings
 from pushforward.trust.stein import stein_line
 
+KEY = jax.random.key(4)
 SMALL = CheckSettings(ksd_draws=200, num_bootstraps=199)
 
 
 def normal_view(u):
-    """Draws that are said to be standard normal; these lines need no more of a target than its score."""
+    """Draws that are said to be standard normal."""
     u = np.asarray(u, np.float32)
-    return View(None, u, u, -u, -0.5 * (u**2).sum(axis=1))  # pyright: ignore[reportArgumentType]
+    target = Target.from_log_density(lambda x: -0.5 * jnp.sum(x**2), dim=u.shape[1])
+    return View(InFrame(target, Frame.identity(u.shape[1])), u, u, -u, -0.5 * (u**2).sum(axis=1))
 
 
 def line(name="a", **fields):
@@ -36,7 +40,7 @@ MOST_OF_200 = 22
 @pytest.mark.parametrize("dim", [1, 2, 12])
 def test_stein_p_values_are_not_too_small(dim):
     rng = np.random.default_rng(dim)
-    p = [stein_line(normal_view(rng.normal(size=(1000, dim)))).p_value for _ in range(200)]
+    p = [stein_line(KEY, normal_view(rng.normal(size=(1000, dim)))).p_value for _ in range(200)]
     assert np.sum(np.array(p) < 0.05) <= MOST_OF_200
 
 
@@ -51,20 +55,30 @@ def test_stein_p_values_are_not_too_small(dim):
     ],
 )
 def test_stein_names_what_is_wrong(name, spoil):
-    found = stein_line(normal_view(spoil(np.random.default_rng(1).normal(size=(10_000, 3)))))
+    found = stein_line(KEY, normal_view(spoil(np.random.default_rng(1).normal(size=(10_000, 3)))))
     assert found.p_value < 1e-6
     shown = [each["identity"] for each in found.details["worst"]]
     assert name in shown or name.replace("x[0] against x[2]", "x[2] against x[0]") in shown
 
 
-def test_an_average_that_one_draw_carries_is_left_out():
-    u = np.random.default_rng(0).normal(size=(2000, 2)).astype(np.float32)
-    view = normal_view(u)
-    score = np.array(-u)
+@pytest.mark.parametrize("off", [0.0, 0.3])
+def test_what_one_draw_carries_is_tested_in_bounded_form(off):
+    # The score of one draw in ten thousand is as large as all others together: such is a funnel's neck.
+    u = np.random.default_rng(0).normal(size=(10_000, 2))
+    view = normal_view(u + np.array([off, 0.0]))
+    score = np.array(view.score)
     score[0, 0] = 1e5
-    found = stein_line(view._replace(score=score))
-    assert found.details["left_out"] > 0
-    assert found.p_value > 0.01
+    found = stein_line(KEY, view._replace(score=score))
+    assert found.details["bounded"] > 0
+    assert (found.tested, found.details["left_out"]) == (1.0, 0)
+    assert (found.p_value < 1e-6) == (off > 0)
+    assert not off or found.details["worst"][0]["identity"] == "location of x[0]"
+
+
+def test_a_line_that_could_test_little_weakens_the_verdict():
+    said = [line(p_value=0.5), line("b", p_value=0.5, tested=0.1)]
+    assert levels(said, 0.03) == ["ok", "caution"]
+    assert "Not tested: only 10%" in said[1].told
 
 
 def test_ksd_p_values_are_uniform_and_see_a_shift():
@@ -81,12 +95,9 @@ def test_ksd_p_values_are_uniform_and_see_a_shift():
 def test_flips_are_exact_for_heavy_symmetric_differences():
     rng = np.random.default_rng(2)
     keys = jax.random.split(jax.random.key(1), 101)
-    p = [
-        flip_test(k, jax.device_put(rng.standard_cauchy((300, 4)).astype(np.float32)), 199).p_value
-        for k in keys[:100]
-    ]
+    p = [flip_test(k, rng.standard_cauchy((300, 4)), 199).p_value for k in keys[:100]]
     assert np.sum(np.array(p) < 0.05) <= 14
-    shifted = jax.device_put((rng.normal(size=(300, 4)) + 0.6).astype(np.float32))
+    shifted = rng.normal(size=(300, 4)) + 0.6
     assert flip_test(keys[100], shifted, 199).p_value < 1e-6
 
 

@@ -20,9 +20,9 @@ from pushforward import Fit, FitError, Recipe, Sampler, Settings, Stage, preset
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_choice, check_count, check_key, check_positive
 from pushforward.frame import InFrame
+from pushforward.frozen import Record
+from pushforward.host import generator, log_densities, pulled, sampled
 from pushforward.latents import Normal
-from pushforward.recipe.host import effective, generator, log_densities, pulled, sampled
-from pushforward.recipe.records import Record
 from pushforward.recipe.state import State
 from pushforward.recipe.train import in_short, parts_of
 from pushforward.run.checkpoint import Checkpoint
@@ -32,6 +32,7 @@ from pushforward.run.identity import identity_of
 from pushforward.run.progress import progress_bar
 from pushforward.training import Parts, Position, Row, alternating, averaged, run
 from pushforward.training.loop import nothing
+from pushforward.weights import effective
 from reproduce.rivals import laplace
 from reproduce.rivals.minibatched import minibatched
 from reproduce.targets import BayesianLogisticRegression, expand

@@ -7,8 +7,8 @@ from typing import Any
 
 from pushforward.checks import check_choice
 from pushforward.cli.errors import CommandError
+from pushforward.frozen import Record
 from pushforward.recipe.methods import METHODS, Method
-from pushforward.recipe.records import Record
 from pushforward.recipe.table import Recipe
 
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from pushforward.checks import check_choice
+from pushforward.checks import check_choice, check_count
 from pushforward.parameters.record import Parameters
-from pushforward.parameters.specs import EXAMPLES, read_constraint
+from pushforward.parameters.specs import EXAMPLES, all_of, read_constraint
 
 
 class Structure(NamedTuple):
@@ -51,6 +51,28 @@ def parameters_of_example(example: Any, constraints: Any) -> tuple[Parameters, S
         for name, path in zip(names, paths, strict=True)
     )
     return Parameters(items), Structure(tree, tuple(words.values()))
+
+
+def vector(dim: Any, bounds: Any, example: Any, constraints: Any) -> tuple[np.ndarray, tuple[str, Any, Any]]:
+    """Return the example and the constraint of a plain vector with bounds `(low, high)`."""
+    if example is not None or constraints is not None or dim is None:
+        raise ValueError(
+            "`bounds` are those of a plain vector, and need `dim`: write `dim=3, bounds=(0, None)`. Limits "
+            'of an `example` are `constraints`, such as `{"tau": ("interval", 0, 1)}`.'
+        )
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(
+            "`bounds` must be `(low, high)`, each a number, one for each coordinate, or None: "
+            f"`bounds=(0, None)`; got {bounds!r}."
+        )
+    whose, shape = f"for `dim={dim}`", (check_count(dim, "dim"),)
+    low, high = (all_of("bounds", whose, shape, bounds[k], none) for k, none in enumerate((-np.inf, np.inf)))
+    if bad := [i for i in range(dim) if not low[i] < high[i]]:
+        raise ValueError(
+            f"`bounds`: each low must lie below its high; in coordinate {bad[0]} they are {low[bad[0]]:g} "
+            f"and {high[bad[0]]:g}."
+        )
+    return np.zeros(dim), ("interval", low, high)
 
 
 def flat(constraints: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_SIZE = 2**31
 """No honest parameter is larger; a stranger's file shall not overflow a product of sizes."""
 
-Bound = float | tuple[float, ...] | None
+Bound = float | tuple[float | None, ...] | None
 Label = str | int | float
 
 
@@ -72,15 +72,25 @@ class Parameter:
 
     def constants(self, dtype: Any) -> list[np.ndarray]:
         """Return those of `low` and `high` that it has, as arrays that broadcast against values."""
-        bounds = [getattr(self, side) for side in self.map.constants]
-        return [np.asarray(b, dtype).reshape(self.shape if isinstance(b, tuple) else ()) for b in bounds]
+        found = []
+        for side in self.map.constants:
+            bound = getattr(self, side)
+            if isinstance(bound, tuple):
+                none = -math.inf if side == "low" else math.inf
+                bound = np.reshape([none if number is None else number for number in bound], self.shape)
+            found.append(np.asarray(bound, dtype))
+        return found
 
     def _check_bounds(self) -> None:
         for side in ("low", "high"):
             bound, needed = getattr(self, side), side in self.map.constants
             numbers = bound if isinstance(bound, tuple) else (bound,)
             if needed != (bound is not None) or (
-                needed and not all(type(b) in (int, float) and math.isfinite(b) for b in numbers)
+                needed
+                and not all(
+                    (type(b) in (int, float) and math.isfinite(b)) or (b is None and self.kind == "box")
+                    for b in numbers
+                )
             ):
                 expected = "finite numbers" if needed else "nothing"
                 raise ValueError(
@@ -92,7 +102,7 @@ class Parameter:
                     f"parameter {self.name!r}: `{side}` must be one number or "
                     f"{math.prod(self.shape)}, one for each of its own; got {len(bound)}."
                 )
-        if self.kind == "interval" and not np.less(*self.constants(np.float64)).all():
+        if self.kind in ("interval", "box") and not np.less(*self.constants(np.float64)).all():
             ends = f"{self.low} to {self.high}"
             raise ValueError(f"parameter {self.name!r}: an interval must end above its start; got {ends}.")
 

@@ -1,5 +1,6 @@
 """From what a user writes for a constraint to a `Parameter`: a word, a tuple, or NumPyro's own."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,9 @@ def limits(name: str, shape: tuple[int, ...], low: Any, high: Any, dims: Any = N
     if (low, high) in _NAMED:
         return Parameter(name, shape, _NAMED[low, high], dims=dims)
     kind = "greater_than" if high is None else "less_than" if low is None else "interval"
+    if any(isinstance(side, tuple) and None in side for side in (low, high)):
+        # Coordinates that differ in which limits they have.
+        kind, (low, high) = "box", (_each(side, shape) for side in (low, high))
     return Parameter(name, shape, kind, low=low, high=high, dims=dims)
 
 
@@ -92,21 +96,34 @@ def _from_numpyro(name: str, shape: tuple[int, ...], spec: Any, dims: Any) -> Pa
     return Parameter(name, shape, kind, dims=dims)
 
 
+def _each(side: Bound, shape: tuple[int, ...]) -> Bound:
+    return side if isinstance(side, tuple) else (side,) * math.prod(shape)
+
+
 def _limit(name: str, shape: tuple[int, ...], value: Any, none: float) -> Bound:
-    """Return a bound as plain numbers: one where all are alike, `None` where it is no bound."""
-    try:
-        array = np.broadcast_to(np.asarray(value, np.float64), shape)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"`constraints`: a limit of {name!r} must be a number or broadcast to its shape {shape}; "
-            f"got {value!r}."
-        ) from None
-    flat = array.reshape(-1).tolist()
+    """Return a bound as plain numbers: one where all are alike, `None` where there is none."""
+    flat = all_of("constraints", f"of {name!r}", shape, value, none)
     if all(number == none for number in flat):
         return None
-    if not all(np.isfinite(flat)):
+    if len(set(flat)) == 1:
+        return flat[0]
+    return tuple(None if number == none else number for number in flat)
+
+
+def all_of(argument: str, whose: str, shape: tuple[int, ...], value: Any, none: float) -> list[float]:
+    """Return one limit for each number of a parameter; `none` where there is no limit."""
+    if isinstance(value, tuple | list):
+        value = [none if each is None else each for each in value]
+    try:
+        array = np.broadcast_to(np.asarray(none if value is None else value, np.float64), shape)
+    except (TypeError, ValueError):
         raise ValueError(
-            f"`constraints`: the limits of {name!r} must be finite for all of its numbers or for none; "
-            f"got {value!r}. Split it into two parameters."
+            f"`{argument}`: a limit {whose} must be a number or broadcast to its shape {shape}; got "
+            f"{value!r}."
+        ) from None
+    flat = array.reshape(-1).tolist()
+    if any(number != number or number == -none for number in flat):
+        raise ValueError(
+            f"`{argument}`: a limit {whose} must be finite, or None for no limit; got {value!r}."
         )
-    return flat[0] if len(set(flat)) == 1 else tuple(flat)
+    return flat

@@ -1,47 +1,54 @@
 """Before any training: can this log density be trained on? Every complaint names a remedy."""
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.experimental import checkify
 from jaxtyping import Array, Key
 
-from pushforward.base import FunctionTarget, NamedTarget, Target
+from pushforward.base import Target
+from pushforward.host import generator
 from pushforward.operations import one_by_one
-from pushforward.preflight.properness import Escape, find_escapes
-from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate
-from pushforward.recipe.host import generator
+from pushforward.preflight.declaring import coordinate_names, declaration
+from pushforward.preflight.declaring import told as told_of
+from pushforward.preflight.findings import (
+    BAD,
+    CAUTION,
+    GOOD,
+    SCALES,
+    Finding,
+    cost,
+    finite,
+    noise,
+    output,
+    refused,
+    warned,
+)
+from pushforward.preflight.periods import period
+from pushforward.preflight.properness import RAYS, Escape, find_escapes, summits_of
+from pushforward.preflight.support import find_support, inner_points
+from pushforward.preflight.tracing import output_type, run_checked
+from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, seconds_a_look
 
-GOOD, CAUTION, BAD = "good", "caution", "bad"
-SCALES = (0.1, 1.0, 10.0)
-"""Distances from the origin at which the density is tried."""
+COARSE = 0.5
+"""Nats between neighbouring log densities, beyond which shape is lost; a tenth of it is worth a word."""
 
 BROKEN = 0.9
 """The share of points at which a gradient must be wrong to be called broken; kinks make some."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What one check of a target has found."""
-
-    what: str
-    verdict: str
-    words: str
-    refusal: Exception | None = field(default=None, repr=False, compare=False)
-    """What `fit` raises of a finding that is `bad`."""
-
-
 def require_target(key: Key[Array, ""], target: Target) -> None:
     """Raise a `TypeError` or `ValueError` if `target` cannot be fitted, saying why and what to try.
 
-    One program is compiled, and called a few times: values, gradients against differences, rays to infinity.
+    Two programs are compiled: the one is called once, the other gives values and scores at many points. What
+    may be fitted, though it seldom ends well, is told by a warning.
     """
     for finding in checks(generator(key), target):
         if finding.refusal is not None:
             raise finding.refusal
+        if finding.warning:
+            warnings.warn(finding.warning, stacklevel=4)
 
 
 def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
@@ -52,28 +59,35 @@ def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
             "`from_numpyro(model)`."
         )
         hint = hint if callable(target) else ""
+        if type(target).__module__.startswith("pymc"):
+            hint = " Make one with `from_pymc(model)`."
         raise TypeError(f"`target` must be a Target; got {type(target).__name__}.{hint}")
+    for finding in _findings(rng, target):
+        yield finding
+        if finding.verdict == BAD:
+            return
+
+
+def _findings(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
+    """Yield all findings; each after a bad one may be without sense."""
     try:
-        dtype = _output_type(target)
+        dtype, told = output_type(target)
     except (ValueError, TypeError) as error:
-        yield _refused("output", error)
+        yield Finding("output", BAD, str(error).removeprefix("`target`: "), error)
         return
-    if words := _index_beyond(target):
-        yield _refused("output", ValueError(f"{_label(target)} {words}"))
-        return
-    if jnp.finfo(dtype).bits < 32:
-        yield Finding("output", CAUTION, f"{dtype}: too coarse for a log density; compute it in float32")
-    else:
-        yield Finding("output", GOOD, f"a scalar, {dtype}")
-    seen = one_by_one(target)
     scales, x = trial_points(rng, target.dim)
+    beyond, once = run_checked(target, x[0])
+    yield refused(target, "output", beyond) if beyond else output(target, dtype, told)
+    seen = one_by_one(target)
     values, scores = evaluate(seen, x)
-    finite = _finite(target, values, scores)
-    yield finite
-    if finite.verdict == BAD:
-        return
-    yield _gradient(target, check_gradient(seen, x, scores, scales, rng.normal(size=x.shape)))
-    yield _proper(target, find_escapes(rng, seen, scores))
+    if words := noise(values, evaluate(seen, x)[0], once):
+        yield refused(target, "output", words)
+    yield cost(target, seconds_a_look(seen, x))
+    yield _support(rng, seen, target, x, values)
+    yield finite(target, values, scores)
+    yield _precision(rng, seen, target, values)
+    yield _gradient(target, check_gradient(rng, seen, x, scores, scales))
+    yield _proper(seen, target, find_escapes(rng, seen, scores), x)
 
 
 def trial_points(rng: np.random.Generator, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,107 +96,45 @@ def trial_points(rng: np.random.Generator, dim: int) -> tuple[np.ndarray, np.nda
     return scales, scales[:, None] * rng.normal(size=(ROWS, dim))
 
 
-def _refused(what: str, error: Exception) -> Finding:
-    return Finding(what, BAD, str(error).removeprefix("`target`: "), error)
+def _support(
+    rng: np.random.Generator, seen: Target, target: Target, x: np.ndarray, values: np.ndarray
+) -> Finding:
+    """Say where the density ends, unless that is nowhere."""
+    if not np.isfinite(values).any():
+        x = inner_points(rng, target.dim)
+        values = evaluate(seen, x)[0]
+    found = None
+    if np.isfinite(values).any() and not np.isposinf(values).any():
+        found = find_support(rng, seen, x, values)
+    if found is None:
+        return Finding("support", GOOD, "no bound or hole was seen")
+    what, remedy = told_of(target, found)
+    if found.sharp and remedy.startswith("Write"):
+        return refused(target, "support", f"{what}, where the density is not small", remedy)
+    return warned(target, "support", f"{what}. {remedy}")
 
 
-def _label(target: Target) -> str:
-    what = "function" if isinstance(target, FunctionTarget) else "log density"
-    return f"`target`: the {what} {target.name!r}"
-
-
-def _output_type(target: Target) -> np.dtype:
-    """Trace the log density once, without running it, and return its type."""
-    point = jax.ShapeDtypeStruct((target.dim,), jnp.result_type(float))
-    try:
-        out = jax.eval_shape(target.log_density, point)
-    except Exception as error:
-        promise = "a pytree like `example`" if isinstance(target, NamedTarget) else f"`dim={target.dim}`"
-        raise ValueError(
-            f"{_label(target)} failed on a point of shape ({target.dim},): {type(error).__name__}: "
-            f"{str(error).splitlines()[0] if str(error) else 'no message'} Check that "
-            f"{promise} is what the function expects, and that it is written in JAX for one point: `jnp` and "
-            "`jax.scipy` in place of NumPy, SciPy, `math` and PyTorch, `jnp.where` in place of `if`."
-        ) from error
-    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
-        raise TypeError(f"{_label(target)} must return a scalar array; got {type(out).__name__}.")
-    if out.shape != ():
-        raise ValueError(
-            f"{_label(target)} must return a scalar for one point of shape ({target.dim},); got shape "
-            f"{out.shape}. Sum over the coordinates, and do not write it for batches."
-        )
-    if not jnp.issubdtype(out.dtype, jnp.floating):
-        raise TypeError(
-            f"{_label(target)} must return a floating-point number; got {out.dtype}, which has no gradient."
-        )
-    return out.dtype
-
-
-def _index_beyond(target: Target) -> str:
-    """Return what to say of an index beyond an array, where JAX would take the last element in silence."""
-    try:
-        checked = checkify.checkify(target.log_density, errors=checkify.index_checks)
-        message = jax.jit(checked)(np.zeros(target.dim, jnp.result_type(float)))[0].get()
-    except Exception:
-        return ""
-    if not message:
-        return ""
-    told = message.splitlines()[0].rstrip(". ")
-    return (
-        f"uses an index beyond the end of an array: {told}. JAX takes the last element instead, in silence. "
-        f"Is `dim={target.dim}` too small for the function?"
+def _precision(rng: np.random.Generator, seen: Target, target: Target, values: np.ndarray) -> Finding:
+    """Say how finely log densities can be told apart where they are highest."""
+    eps = float(np.finfo(values.dtype).eps)
+    step = eps * abs(float(values[np.isfinite(values)].max()))
+    if step > COARSE / 10:
+        # Far from its mass a density may be as low as it likes.
+        height = summits_of(jax.random.key(rng.integers(2**31)), seen)[1][0]
+        step = min(step, eps * abs(float(height))) if np.isfinite(height) else step
+    words = f"{values.dtype} tells log densities apart that differ by {step:.1g}"
+    if step <= COARSE / 10:
+        return Finding("precision", GOOD, words)
+    remedy = (
+        "Subtract a constant inside the function before terms are added up, such as each term at a typical "
+        'point; or compute in double precision, `jax.config.update("jax_enable_x64", True)`.'
     )
-
-
-def _finite(target: Target, values: np.ndarray, scores: np.ndarray) -> Finding:
-    if complaint := _cannot_be(target, values, scores):
-        return _refused("finite", ValueError(f"{_label(target)} {complaint}"))
-    share = np.mean(np.isfinite(values) & np.isfinite(scores).all(axis=1))
-    words = f"at {share:.0%} of {len(values)} points between {SCALES[0]:g} and {SCALES[-1]:g} from the origin"
-    return Finding("finite", GOOD if share > 0.5 else CAUTION, words)
-
-
-def _cannot_be(target: Target, values: np.ndarray, scores: np.ndarray) -> str | None:
-    """Return why the values or scores at the trial points cannot be those of a density."""
-    if np.isposinf(values).any():
-        return (
-            f"is +inf at {np.isposinf(values).sum()} of {len(values)} trial points: no "
-            "density is infinite on a region. Check for log(0) or a missing minus sign."
-        )
-    finite = np.isfinite(values)
-    if not finite.any():
-        return (
-            f"was not finite at any of {len(values)} trial points between {SCALES[0]} and "
-            f"{SCALES[-1]} from the origin (for instance {values[0]}). If its support is narrower or "
-            "elsewhere, shift and scale its argument. If it has limits, name them: `from_log_density(fn, "
-            'example={"x": 1.0}, constraints={"x": ("interval", a, b)})`.'
-        )
-    broken = np.all(~np.isfinite(scores[finite]), axis=0)
-    if broken.any():
-        return (
-            f"has a finite value but no finite gradient in {_coordinates(target, broken)} at any trial "
-            "point. Look for sqrt, log or division at the edge of their domain."
-        )
-    flat = np.all(scores[finite] == 0, axis=0)
-    if flat.all():
-        return (
-            "has gradient zero everywhere it was tried: it is constant, or it leaves JAX "
-            "(NumPy inside, integer rounding, `stop_gradient`). A constant is not a density on R^dim."
-        )
-    if flat.any():
-        remedy = f"Is `dim={target.dim}` too large for the function?"
-        if target.parameters is not None:
-            remedy = "Use them in the density, or leave them out of it."
-        return f"does not depend on {_coordinates(target, flat)}: improper there. {remedy}"
-    return None
-
-
-def _coordinates(target: Target, chosen: np.ndarray) -> str:
-    """Return the first few of the chosen coordinates, by the model's own names where it has some."""
-    places = np.flatnonzero(chosen)[:5].tolist()
-    if target.parameters is None:
-        return f"coordinate(s) {places}"
-    return ", ".join(target.parameters.coordinate_names()[place] for place in places)
+    said = f"is so large that {words} or more: its shape is lost in rounding"
+    return (
+        refused(target, "precision", said, remedy)
+        if step > COARSE
+        else warned(target, "precision", f"{said}. {remedy}")
+    )
 
 
 def _gradient(target: Target, found: GradientCheck) -> Finding:
@@ -190,27 +142,43 @@ def _gradient(target: Target, found: GradientCheck) -> Finding:
         return Finding("gradient", CAUTION, "differences are lost in rounding at every point: cannot tell")
     right = f"{found.conclusive - found.wrong} of {found.conclusive}"
     words = f"agrees with finite differences at {right} points that can tell"
-    if found.share <= BROKEN:
-        return Finding("gradient", CAUTION if found.share > 0.1 else GOOD, words)
-    refusal = ValueError(
-        f"{_label(target)} has a gradient that is not its slope: it disagrees with finite differences at "
-        f"{found.wrong} of {found.conclusive} points. Look for `stop_gradient`, "
-        "rounding, or a custom derivative."
-    )
-    return Finding("gradient", BAD, words, refusal)
+    remedy = "Look for `stop_gradient`, rounding, or a custom derivative"
+    if found.share > BROKEN:
+        return refused(
+            target,
+            "gradient",
+            "has a gradient that is not its slope: it disagrees with finite differences at "
+            f"{found.wrong} of {found.conclusive} points. {remedy}.",
+        )
+    if found.off:
+        where = found.where or "everywhere"
+        how = f"has a gradient that is not its slope: it is {found.off:+.1%} off {where}. {remedy}."
+        return refused(target, "gradient", how)
+    return Finding("gradient", CAUTION if found.share > 0.1 else GOOD, words)
 
 
-def _proper(target: Target, slow: list[Escape]) -> Finding:
+def _proper(seen: Target, target: Target, slow: list[Escape], x: np.ndarray) -> Finding:
+    base = x[len(x) // 2]
+    axes = sorted({escape.axis for escape in slow if escape.axis >= 0})
+    if periods := {axis: each for axis in axes if (each := period(seen, base, axis))}:
+        high = np.full(target.dim, np.inf)
+        high[list(periods)] = [0.5 * each for each in periods.values()]
+        names = coordinate_names(target)
+        often = ", ".join(f"{names[i]} (period {each:.6g})" for i, each in periods.items())
+        said = f"repeats itself without end along {often}, so that it is improper. Take one period of it"
+        return refused(target, "proper", said, declaration(target, -high, high))
     if rising := [escape for escape in slow if not escape.falls]:
         worst = sorted(rising, key=lambda escape: -escape.slope)
         how = "grows" if worst[0].slope > 0.05 else "does not fall"
-        refusal = ValueError(
-            f"{_label(target)} is improper: far out it {how} along "
-            f"{'; '.join(escape.words for escape in rising[:4])}. No "
-            "sampler can have it as its law. Check the sign, and give every parameter a proper prior."
+        how = "falls too slowly" if worst[0].slope < RAYS.flat else how
+        ways = "; ".join(escape.words for escape in worst[:4])
+        said = f"is improper: far out it {how} along {ways}"
+        return refused(
+            target,
+            "proper",
+            said,
+            "No sampler can have it as its law. Check the sign, and give every parameter a proper prior.",
         )
-        words = f"far out it {how} along {'; '.join(escape.words for escape in worst[:3])}"
-        return Finding("proper", BAD, words, refusal)
     if axes := [escape.words for escape in slow if "infinity" in escape.words]:
         words = f"falls more slowly than 1/r along {'; '.join(axes[:3])}: perhaps not integrable"
         return Finding("proper", CAUTION, words)

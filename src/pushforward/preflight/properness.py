@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.host import generator
+from pushforward.preflight.declaring import coordinate_names
 from pushforward.probing import evaluate
-from pushforward.recipe.host import generator
 from pushforward.recipe.peaks import climb_from, far_starts
 from pushforward.recipe.table import Search
 
@@ -18,7 +19,18 @@ from pushforward.recipe.table import Search
 class Rays:
     """How properness is tried; lengths are in the target's units, slopes those of `log q` against `log r`."""
 
-    radii: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8)  # at which a ray is looked at
+    radii: tuple[float, ...] = (
+        3.0,
+        10.0,
+        30.0,
+        100.0,
+        1e3,
+        1e4,
+        1e6,
+        1e8,
+        1e11,
+        1e14,
+    )  # at which a ray is looked at
     axes: int = 64  # that are tried; of more coordinates, so many at random
     generic: int = 8  # directions at random
     starts: int = 2  # points near the origin that rays set out from
@@ -30,6 +42,7 @@ class Rays:
 
 
 RAYS = Rays()
+ANY = "a random direction"
 
 
 class Escape(NamedTuple):
@@ -41,6 +54,8 @@ class Escape(NamedTuple):
     """Of `log q` against `log r`, far out; infinite where the log density itself is."""
     falls: bool
     """Whether it falls at all, from the origin or from the highest places."""
+    axis: int = -1
+    """The coordinate, where the direction is an axis."""
 
 
 def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[Escape]:
@@ -54,15 +69,28 @@ def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -
     ways = _directions(rng, target, scores)
     slopes = _slopes(target, ways, rng.normal(size=(RAYS.starts, target.dim)))
     found = [(way, slope) for way, slope in zip(ways, slopes, strict=True) if slope > RAYS.integrable]
-    if not found:
+    generic = [(way, slope) for way, slope in zip(ways, slopes, strict=True) if way[1] == ANY]
+    # Nearly all ways are like these: there, the volume grows with the power of the dimension less one.
+    steepest = min(slope for _, slope in generic)
+    slow = target.dim > 1 and 0.01 - target.dim < steepest <= RAYS.flat
+    if not found and not slow:
         return []
-    summits = _summits(jax.random.key(rng.integers(2**31)), target)
-    again = _slopes(target, [way for way, _ in found], summits)
-    return [
-        Escape(words, slope, falls=min(slope, other) <= RAYS.flat)
-        for ((_, words), slope), other in zip(found, again, strict=True)
+    summits, _ = summits_of(jax.random.key(rng.integers(2**31)), target)
+    again = _slopes(target, [way for way, _ in found + generic], summits)
+    escapes = [
+        Escape(words, slope, falls=min(slope, other) <= RAYS.flat, axis=_axis(way))
+        for ((way, words), slope), other in zip(found, again, strict=False)
         if other > RAYS.integrable
     ]
+    if slow and min(again[len(found) :]) > 0.01 - target.dim:
+        power = -float(np.median(again[len(found) :]))
+        words = f"nearly every direction: like 1/r^{power:.2f}, and 1/r^{target.dim} would be too slow"
+        escapes.insert(0, Escape(words, -power, falls=False))
+    return escapes
+
+
+def _axis(way: np.ndarray) -> int:
+    return int(np.argmax(np.abs(way))) if np.count_nonzero(way) == 1 else -1
 
 
 def _slopes(target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarray) -> list[float]:
@@ -74,12 +102,15 @@ def _slopes(target: Target, ways: list[tuple[np.ndarray, str]], starts: np.ndarr
     return [min(_slope(line) for line in values[:, number]) for number in range(len(ways))]
 
 
-def _summits(key: Key[Array, ""], target: Target) -> Float[np.ndarray, "n dim"]:
+def summits_of(
+    key: Key[Array, ""], target: Target
+) -> tuple[Float[np.ndarray, "n dim"], Float[np.ndarray, " n"]]:
     """Return the highest places found; those of an improper density are as far out as the walks could go."""
     numbers = Search(num_walks=RAYS.walks)
     starts = far_starts(generator(key), RAYS.walks, target.dim, numbers)
     x, value, _ = climb_from(target, *starts, RAYS.walk_steps, numbers)
-    return x[np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[: RAYS.summits]]
+    order = np.argsort(-np.where(np.isfinite(x).all(axis=1), value, -np.inf))[: RAYS.summits]
+    return x[order], value[order]
 
 
 def _slope(values: np.ndarray) -> float:
@@ -98,12 +129,6 @@ def _slope(values: np.ndarray) -> float:
     return float(np.min(np.diff(values[-3:]) / np.diff(np.log(radii[-3:]))))
 
 
-def coordinate_names(target: Target) -> list[str]:
-    """Return what to call each coordinate: by the model's own names where it has some."""
-    record = target.parameters
-    return record.coordinate_names() if record else [f"x[{place}]" for place in range(target.dim)]
-
-
 def _directions(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[tuple[np.ndarray, str]]:
     dim = target.dim
     names = coordinate_names(target)
@@ -114,7 +139,7 @@ def _directions(rng: np.random.Generator, target: Target, scores: np.ndarray) ->
         ways += [(unit, f"{names[axis]} -> +infinity"), (-unit, f"{names[axis]} -> -infinity")]
     for _ in range(RAYS.generic):
         direction = rng.normal(size=dim)
-        ways.append((direction / np.linalg.norm(direction), "a random direction"))
+        ways.append((direction / np.linalg.norm(direction), ANY))
     for direction in _unseen(scores):
         large = np.argsort(-np.abs(direction))[:4]
         words = " ".join(f"{direction[i]:+.2f} {names[i]}" for i in large if abs(direction[i]) > 0.05)

@@ -9,11 +9,11 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.checks import check_key
+from pushforward.host import generator
 from pushforward.operations import one_by_one
-from pushforward.preflight.checks import BAD, CAUTION, GOOD, Finding, checks, trial_points
-from pushforward.preflight.properness import coordinate_names
-from pushforward.probing import ROWS, seconds_a_look
-from pushforward.recipe.host import generator
+from pushforward.preflight.checks import checks
+from pushforward.preflight.declaring import coordinate_names
+from pushforward.preflight.findings import BAD, CAUTION, GOOD, Finding
 from pushforward.recipe.search import find_peaks
 from pushforward.recipe.table import Search
 from pushforward.tables import text_table
@@ -76,24 +76,16 @@ def check_target(target: Target, *, key: Key[Array, ""] | None = None) -> Target
     rng = generator(key)
     lines = list(checks(rng, target))
     coordinates: tuple[Coordinate, ...] = ()
-    if lines[0].verdict != BAD:
-        seen = one_by_one(target)
-        lines.append(_cost(seen, trial_points(rng, target.dim)[1]))
-        if all(line.verdict != BAD for line in lines):
-            coordinates = _coordinates(key, seen)
-            lines.append(_scales(coordinates))
+    cheap = all(line.verdict == GOOD for line in lines if line.what == "cost")
+    if cheap and all(line.verdict != BAD for line in lines):
+        coordinates = _coordinates(key, one_by_one(target))
+        lines.append(_scales(coordinates))
     return TargetReport(target.name, target.dim, tuple(lines), coordinates)
-
-
-def _cost(target: Target, x: np.ndarray) -> Finding:
-    each = seconds_a_look(target, x)
-    words = f"{1e6 * each:.3g} microseconds a point for value and gradient, {ROWS} at once"
-    return Finding("cost", CAUTION if each > 0.01 else GOOD, words)
 
 
 def _coordinates(key: Key[Array, ""], target: Target) -> tuple[Coordinate, ...]:
     try:
-        peaks = find_peaks(key, target, Search(num_walks=64, strides=(200,)))
+        peaks = find_peaks(key, target, Search(num_walks=64, strides=(200,), rounds=0))
     except ValueError:
         return ()
     widths = np.sqrt(np.sum(peaks.choleskys[0] ** 2, axis=1)).tolist()

@@ -11,20 +11,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from pushforward.host import generator, normal_logs, out_of, placed, sampled
 from pushforward.latents import NormalMixture
 from pushforward.recipe.anneal import first_start
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import (
-    chosen_by,
-    effective,
-    generator,
-    log_sum,
-    normal_logs,
-    out_of,
-    placed,
-    sampled,
-    usual,
-)
 from pushforward.recipe.judge import good_for_maps
 from pushforward.recipe.law import Split, stand_in
 from pushforward.recipe.mixtures import fit_mixture
@@ -33,6 +23,7 @@ from pushforward.recipe.reweight import reweighed_by
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Adapt, Recipe
+from pushforward.weights import chosen_by, effective, log_sum, usual
 
 
 def applies(state: State, recipe: Recipe) -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.frame import Frame
+from pushforward.host import generator, on_device
 from pushforward.latents import NormalMixture
 from pushforward.mcmc.annealed import anneal
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import effective, generator, on_device
 from pushforward.recipe.judge import good_for_maps, weighed
 from pushforward.recipe.law import stand_in, widened
 from pushforward.recipe.mixtures import reweighed
@@ -24,6 +24,7 @@ from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Annealing, Recipe
+from pushforward.weights import effective
 
 
 def applies(state: State, recipe: Recipe) -> bool:

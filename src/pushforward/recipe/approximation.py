@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
+from pushforward.host import heights, into, inverted, log_densities, log_det, mapped, out_of, pulled
 from pushforward.latents import Latent
 from pushforward.networks import Coupled
-from pushforward.recipe.host import heights, into, inverted, log_densities, log_det, mapped, out_of, pulled
 
 
 class PulledBack(Target):

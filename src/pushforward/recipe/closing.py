@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pushforward.recipe.records import Record
+from pushforward.frozen import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
+from pushforward.host import generator, heights, on_device, scores_at
 from pushforward.latents import NormalMixture
-from pushforward.recipe.host import generator, heights, on_device, scores_at
 from pushforward.recipe.judge import can_fall_back, least_efficiency, lies_low, some
 from pushforward.recipe.reweight import is_cut
 from pushforward.recipe.stages import Clock

@@ -12,17 +12,12 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
+from pushforward.host import heights, mapped, sampled
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import (
-    heights,
-    log_sum,
-    mapped,
-    sampled,
-    usual,
-)
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Judge, Maps, Recipe
 from pushforward.training.loop import Row
+from pushforward.weights import log_sum, usual
 
 
 class Weighing(NamedTuple):

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
+from pushforward.host import generator, into, log_densities, log_det, on_device
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture, standard
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import generator, into, log_densities, log_det, on_device
 from pushforward.recipe.mixtures import fit_independent, fit_mixture
 from pushforward.recipe.table import Annealing, Law, Recipe
 

@@ -14,18 +14,19 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
+from pushforward.host import generator, into, on_device, out_of
 from pushforward.latents import Latent, Mixture, standard
 from pushforward.mcmc.annealed import anneal
 from pushforward.networks import Coupled, coupled
 from pushforward.networks.invertible import log_density
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import effective, generator, into, on_device, out_of
 from pushforward.recipe.judge import good_for_maps, weighed
 from pushforward.recipe.law import frame_from_draws, mixture_of, populations, widened
 from pushforward.recipe.necks import filled_up
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Maps, Recipe
+from pushforward.weights import effective
 
 
 def applies(state: State, recipe: Recipe) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pushforward.base import Target
 from pushforward.checks import check_choice
+from pushforward.frozen import plain
 from pushforward.operations import operations
 from pushforward.recipe import (
     adapt,
@@ -21,7 +22,6 @@ from pushforward.recipe import (
     search,
     train,
 )
-from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State

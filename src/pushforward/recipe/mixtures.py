@@ -3,9 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
+from pushforward.host import component_logs, normal_logs, on_device
 from pushforward.latents import IndependentMixtures, NormalMixture
-from pushforward.recipe.host import component_logs, log_sum, normal_logs, on_device
 from pushforward.recipe.table import Law
+from pushforward.weights import log_sum
 
 
 def _spread_out(rng: np.random.Generator, x: np.ndarray, k: int) -> np.ndarray:

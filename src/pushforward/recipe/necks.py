@@ -13,12 +13,12 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import into, on_device
 from pushforward.latents import standard
 from pushforward.networks import Coupled
 from pushforward.networks.coupled import num_layers, unbounded
 from pushforward.networks.mlp import MLP
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import into, on_device
 from pushforward.recipe.judge import weighed
 from pushforward.recipe.law import frame_from_draws
 from pushforward.recipe.table import Necks, Recipe

@@ -17,13 +17,14 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import generator, heights, out_of
 from pushforward.latents import standard
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import chosen_by, effective, generator, heights, log_sum, out_of
 from pushforward.recipe.peaks import Peaks, curvature_scales
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
+from pushforward.weights import chosen_by, effective, log_sum
 
 
 def applies(state: State, recipe: Recipe) -> bool:

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Int
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import hessians, on_device
 from pushforward.probing import evaluate
-from pushforward.recipe.host import hessians, on_device
 from pushforward.recipe.table import Search
 
 

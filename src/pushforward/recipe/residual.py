@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.host import densities, generator, sampled, scores_at, squares
 from pushforward.latents import Latent
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import densities, generator, sampled, scores_at, squares
 from pushforward.recipe.peaks import Peaks, between, climb_from, joined
 from pushforward.recipe.search import tops_of
 from pushforward.recipe.stages import Clock

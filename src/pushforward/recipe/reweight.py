@@ -13,16 +13,17 @@ from jaxtyping import Array, Float, Key
 from scipy.special import ndtr
 
 from pushforward.base import Target
+from pushforward.host import component_logs, generator, on_device, sampled
 from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture
 from pushforward.objectives.exact_kl import ExactKL
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import component_logs, effective, generator, on_device, sampled, usual
 from pushforward.recipe.judge import against, draws_to_weigh, weigh
 from pushforward.recipe.mixtures import shares_of
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe, Reweight
 from pushforward.training.outcome import Outcome
+from pushforward.weights import effective, usual
 
 ASK_NO_MORE = (Outcome.INTERRUPTED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.LOST_PROCESS)
 """Outcomes after which the target had better not be asked again."""

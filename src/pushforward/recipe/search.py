@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.host import generator, heights, squares
 from pushforward.operations import DENSE, operations
-from pushforward.recipe.host import generator, heights, squares
 from pushforward.recipe.peaks import (
     Peaks,
     Walks,

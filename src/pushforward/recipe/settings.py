@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pushforward.checks import check_choice, check_count, check_positive
+from pushforward.frozen import Record
 from pushforward.networks import ACTIVATIONS, PIECEWISE_LINEAR
 from pushforward.objectives.base import Objective
 from pushforward.objectives.named import NAMED as OBJECTIVES
-from pushforward.recipe.records import Record
 
 MATCHINGS = ("exact", "sliced", "denoising", "kernel", "none")
 LATENTS = ("normal", "uniform", "mixture")

@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import into, on_device
 from pushforward.latents import Latent, Mixture
 from pushforward.networks import Coupled, Identity
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import into, on_device
 from pushforward.recipe.peaks import Peaks
 from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts

@@ -8,11 +8,11 @@ the target of the study `hard` whose rows set it.
 from dataclasses import dataclass, field
 from typing import Any
 
+from pushforward.frozen import Record
 from pushforward.mcmc.annealed import Plan
 from pushforward.mcmc.moves import Moves
 from pushforward.recipe.closing import Clock, Fallback, Judge, Open, Reweight
 from pushforward.recipe.finding import Adapt, Dimensions, PathLaplace, Residual, Search
-from pushforward.recipe.records import Record
 from pushforward.recipe.settings import Settings
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.frame import InFrame
+from pushforward.host import generator, into, on_device, out_of
 from pushforward.latents import standard
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import effective, generator, into, on_device, out_of
 from pushforward.recipe.judge import nothing_to_learn, weighed
 from pushforward.recipe.law import frames_of
 from pushforward.recipe.necks import neck_maps
@@ -23,6 +23,7 @@ from pushforward.recipe.table import Recipe
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult
 from pushforward.training.outcome import Outcome
+from pushforward.weights import effective
 
 
 def applies(state: State, recipe: Recipe) -> bool:

@@ -17,9 +17,9 @@ from pushforward.atomic import write_atomically
 from pushforward.base import Target
 from pushforward.container import BadFileError
 from pushforward.frame import Frame
+from pushforward.frozen import plain
 from pushforward.latents import IndependentMixtures, Mixture, NormalMixture
 from pushforward.networks import MLP, Coupled
-from pushforward.recipe.records import plain
 from pushforward.recipe.state import State
 from pushforward.run.identity import Identity, differences
 from pushforward.training.loop import Position

@@ -17,12 +17,12 @@ from jaxtyping import Array, Key
 from pushforward import distributed
 from pushforward.base import Target, key_for
 from pushforward.checks import check_count, check_duration, check_key, remedied
+from pushforward.frozen import plain
 from pushforward.machine import versions
 from pushforward.operations import one_by_one
 from pushforward.preflight.checks import require_target
 from pushforward.programs import let_programs_go
 from pushforward.recipe.methods import METHODS, Method, changes_of, for_target, method_of
-from pushforward.recipe.records import plain
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe

@@ -11,18 +11,9 @@ from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm
 from pushforward.devices import on_all
+from pushforward.host import generator, heights, log_densities, on_device, out_of, sampled, through
 from pushforward.metrics.ksd import ksd_imq_v
 from pushforward.objectives.exact_kl import ExactKL
-from pushforward.recipe.host import (
-    generator,
-    heights,
-    log_densities,
-    on_device,
-    out_of,
-    sampled,
-    through,
-    usual,
-)
 from pushforward.recipe.judge import can_fall_back, in_vain, learnt, some
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
@@ -31,6 +22,7 @@ from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult, Position, Row, nothing, run
 from pushforward.training.outcome import Outcome
+from pushforward.weights import usual
 
 
 class Trainer:

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import component_logs, into, on_device
 from pushforward.latents import NormalMixture
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.table import Search
@@ -44,9 +45,11 @@ class Basins:
         """Whether the search ended well before its limit: else there may be any number of other basins."""
         return self.count <= LIMITS.weighable * MAX_MODES
 
-    def of(self, x: Float[Array, "n dim"]) -> Int[np.ndarray, " n"]:
-        """Return the basin of each point."""
-        return self.owner[np.asarray(_likeliest(self.frame, self.start, x))]
+    def of(self, x: Float[np.ndarray, "n dim"]) -> Int[np.ndarray, " n"]:
+        """Return the basin of each point: of its likeliest component but the wide one, which owns none."""
+        return self.owner[
+            component_logs(self.start, into(self.frame, np.asarray(x, np.float64)))[:, :-1].argmax(axis=1)
+        ]
 
 
 def find_basins(target: Target, peaks: Peaks) -> Basins:
@@ -101,7 +104,7 @@ def _between(target: Target, one: np.ndarray, other: np.ndarray) -> Float[np.nda
     for start in range(0, len(one), LINES):
         rows = np.minimum(np.arange(start, start + LINES), len(one) - 1)
         lines = (1.0 - shares) * one[rows, None] + shares * other[rows, None]
-        found.append(np.asarray(_lowest(target, _put(lines)), np.float64))
+        found.append(np.asarray(_lowest(target, on_device(lines)), np.float64))
     return np.concatenate([*found, np.zeros(0)])[: len(one)]
 
 
@@ -128,23 +131,9 @@ def _start(peaks: Peaks) -> tuple[Frame, NormalMixture]:
     means = np.vstack([(points - centre) / scale, np.zeros(dim)])
     choleskys = np.concatenate([LIMITS.wider * factors / scale[:, None], LIMITS.widest * np.eye(dim)[None]])
     straight = (centre, scale, np.zeros(dim), np.zeros(dim), np.eye(dim))
-    return Frame(*map(_put, straight)), NormalMixture(*map(_put, (weights, means, choleskys)))
-
-
-def _put(values: np.ndarray) -> Array:
-    return jax.device_put(values.astype(jax.dtypes.canonicalize_dtype(float)))
+    return Frame(*map(on_device, straight)), NormalMixture(*map(on_device, (weights, means, choleskys)))
 
 
 @eqx.filter_jit
 def _lowest(target: Target, points: Float[Array, "pairs m dim"]) -> Float[Array, " pairs"]:
     return jax.lax.map(lambda line: jnp.min(jax.vmap(target.log_density)(line)), points)
-
-
-@eqx.filter_jit
-def _likeliest(frame: Frame, start: NormalMixture, x: Float[Array, "n dim"]) -> Int[Array, " n"]:
-    """Return the component of each point; the wide one, which is the last, owns none."""
-
-    def one(point):
-        return jnp.argmax(start.component_log_densities(frame.inverse(point))[:-1])
-
-    return jax.lax.map(one, x, batch_size=2048)

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.checks import check_key
 from pushforward.frame import InFrame
+from pushforward.host import out_of
 from pushforward.mcmc.annealed import anneal
 from pushforward.operations import one_by_one
 from pushforward.recipe.peaks import Peaks, climb_from
@@ -69,7 +70,7 @@ def _weigh(key: Key[Array, ""], target: Target, peaks: Peaks, settings: CheckSet
     plan = Annealing(num_particles=num_particles, num_snapshots=1).plan(target.dim)
     for each in jax.random.split(key, settings.census_repeats):
         found = anneal(each, inside, basins.start, plan)
-        x = jax.vmap(basins.frame)(found.draws)
+        x = out_of(basins.frame, np.asarray(found.draws, np.float64))
         weights.append(np.bincount(basins.of(x), minlength=basins.count) / len(x))
         log_z.append(found.log_z)
     return Census(target, basins, np.stack(weights), np.array(log_z))

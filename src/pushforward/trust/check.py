@@ -10,10 +10,11 @@ from jaxtyping import Array, Key
 from pushforward.base import Target, aligned
 from pushforward.checks import check_key
 from pushforward.draws import Draws
+from pushforward.host import generator, into
 from pushforward.operations import one_by_one
 from pushforward.sampler import Sampler
 from pushforward.trust.census import Census
-from pushforward.trust.coordinates import choose_frame, every, look
+from pushforward.trust.coordinates import choose_frame, look
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.hidden import hidden_lines
 from pushforward.trust.importance import importance_lines
@@ -34,6 +35,7 @@ from pushforward.trust.rows import (
 )
 from pushforward.trust.settings import LIMITS, CheckSettings
 from pushforward.trust.stein import stein_line
+from pushforward.trust.tails import tails_lines
 
 
 def check(
@@ -107,7 +109,7 @@ def _judge(
     census: Census | None,
     settings: CheckSettings,
 ) -> tuple[list[Line], Pictures | None, int]:
-    keys = iter(jax.random.split(key, 9))
+    keys = iter(jax.random.split(key, 11))
     draws = handed.draws[: LIMITS.most_rows]
     usable = usable_rows(draws, target)
     lines = [support_line(draws, usable)]
@@ -127,18 +129,20 @@ def _judge(
     # Coordinates and step from other draws, where there are others: then nothing is used twice.
     spare = judged if handed.spare is None else handed.spare[usable_rows(handed.spare, target)]
     frame = choose_frame(spare)
-    view = look(target, frame, jax.device_put(judged))
-    pilot = every(frame.inverse, jax.device_put(spare[: settings.num_chains]))
+    view = look(target, frame, judged)
+    pilot = into(frame, spare[: settings.num_chains])
     refined = refine(next(keys), view, pilot, settings)
     lines += [
-        stein_line(view),
+        stein_line(next(keys), view),
         goodness_line(next(keys), view, settings),
         moves_line(next(keys), refined, frame, settings),
         energies_line(next(keys), refined, settings),
     ]
     census = census or Census.take(next(keys), target, settings)
-    lines.append(modes_line(judged, census.extended(next(keys), judged, settings)))
+    census = census.extended(next(keys), judged, settings)
+    lines.append(modes_line(judged, census, (refined.before, refined.after)))
     lines += hidden_lines(next(keys), target, judged)
+    lines += tails_lines(generator(next(keys)), target, judged)
     lines += importance_lines(next(keys), sampler, target, settings.num_draws)
     if reference is not None:
         lines += reference_lines(next(keys), judged, reference, frame, settings)

@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
+from pushforward.host import generator, into, squares
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.host import generator, into, squares
 from pushforward.recipe.law import frame_from_draws
 from pushforward.recipe.mixtures import fit_mixture
 from pushforward.recipe.residual import hidden, num_looks, resolution
@@ -26,8 +26,9 @@ def hidden_lines(key: Key[Array, ""], target: Target, draws: Float[np.ndarray, "
         return []
     rng, looks, x = generator(key), num_looks(target, recipe.search), np.asarray(draws, np.float64)
     frame = frame_from_draws(x, correlated=1)
-    size = max(1, min(LIMITS.law_parts, len(x) // (recipe.law.rows_each * dim)))
-    law = fit_mixture(rng, into(frame, x), size)
+    rows = x[rng.permutation(len(x))[: LIMITS.law_rows]]
+    size = max(1, min(LIMITS.law_parts, len(rows) // (recipe.law.rows_each * dim)))
+    law = fit_mixture(rng, into(frame, rows), size)
     found = hidden(rng, target, Approximation(frame, law), looks, recipe)
     missed, words = 0.0, "No draw of a law fitted to the draws leads to a peak that they leave out."
     if found is not None:

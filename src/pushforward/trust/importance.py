@@ -7,12 +7,13 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.frame import InFrame
+from pushforward.host import generator, log_densities, pulled, sampled
 from pushforward.latents import Mixture
 from pushforward.networks import Invertible
+from pushforward.recipe.table import Judge
 from pushforward.sampler import Sampler
 from pushforward.trust.line import Line
 from pushforward.trust.settings import LIMITS
-from pushforward.weights import log_weights
 
 
 def importance_lines(key: Key[Array, ""], sampler: Any, target: Target, num_draws: int) -> list[Line]:
@@ -25,8 +26,9 @@ def importance_lines(key: Key[Array, ""], sampler: Any, target: Target, num_draw
     latent, network = sampler.latent, sampler.network
     if latent.dim != sampler.dim or not (sampler.dim <= LIMITS.max_dim or isinstance(network, Invertible)):
         return []
-    z = latent.sample(key, num_draws)
-    return [weights_line(np.asarray(log_weights(InFrame(target, sampler.frame), latent, network, z)))]
+    z = sampled(generator(key), latent, num_draws)
+    height = pulled(InFrame(target, sampler.frame), network, z, Judge().weighed_draws)
+    return [weights_line(height - log_densities(latent, z))]
 
 
 def weights_line(log_weights: Float[np.ndarray, " n"]) -> Line:

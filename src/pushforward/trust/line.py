@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pushforward.trust.settings import LIMITS
+
 OK, CAUTION, BAD, NOTE = "ok", "caution", "do not trust", "note"
 """How a line reads once all lines are weighed together; a note takes no part in the verdict."""
 
@@ -29,6 +31,8 @@ class Line:
     """Its law for an exact sampler, or the tolerance it is held against."""
     p_value: float | None = None
     breached: bool | None = None
+    tested: float = 1.0
+    """The share of its statistics that could be tested at all; what is not tested is not ok."""
     grave: bool = False
     """Whether, if the line is flagged, it is more than a blemish."""
     found: str
@@ -48,7 +52,16 @@ class Line:
         """Return how the line reads, once all lines together say whether it is flagged."""
         if flagged:
             return BAD if self.grave else CAUTION
+        if self.tested < LIMITS.tested:
+            return CAUTION
         return NOTE if self.p_value is None and self.breached is None else OK
+
+    @property
+    def told(self) -> str:
+        """What was found, and how much of it could be tested where that is not all."""
+        if self.tested >= LIMITS.tested:
+            return self.found
+        return f"Not tested: only {self.tested:.0%} of what this line looks at could be. {self.found}"
 
     @property
     def p_words(self) -> str:

@@ -1,6 +1,5 @@
 """Mode census: basins that the sampler misses, and basins that it gives the wrong mass."""
 
-import jax
 import numpy as np
 from scipy.special import stdtr
 
@@ -11,8 +10,11 @@ from pushforward.trust.settings import LIMITS
 NAME, TITLE = "modes", "Mode census"
 
 
-def modes_line(draws: np.ndarray, census: Census) -> Line:
+def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.ndarray] | None = None) -> Line:
     """Return the test that every basin holds the draws that its mass deserves.
+
+    `moved` are draws before and after short chains. Basins between which these cross freely count as one:
+    there is no valley between them, though a straight line has one where a ridge is bent.
 
     The mass `w` of a basin is the mean over repeats of tempered particles; its error is the larger of the
     basin's own spread over repeats and what the spread of all basins together makes likely. The excess of
@@ -20,15 +22,16 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
     """
     basins, weights = census.basins, census.weights
     if weights is None:
-        return _without_weights(census)
+        return _without_weights(census, basins.count)
+    first = _firsts(weights.shape[1], *map(basins.of, moved)) if moved else np.arange(weights.shape[1])
+    heads, group = np.unique(first, return_inverse=True)
+    if len(heads) == 1:
+        return _without_weights(census, 1)
+    weights = np.stack([weights[:, group == k].sum(axis=1) for k in range(len(heads))], axis=1)
     repeats, count = weights.shape
     w = weights.mean(axis=0)
-    shares = np.bincount(basins.of(jax.device_put(draws)), minlength=count) / len(draws)
-    binomial = np.maximum(w * (1.0 - w), 1e-12)
-    own = weights.var(axis=0, ddof=1) / repeats
-    pooled = np.sum(own) / np.sum(binomial) * binomial
-    both = np.maximum(shares * (1.0 - shares), binomial) / len(draws)
-    error = np.sqrt(np.maximum(own, pooled) + both)
+    shares = np.bincount(group[basins.of(draws)], minlength=count) / len(draws)
+    error = _errors(weights, shares, len(draws))
     excess = np.maximum(np.abs(shares - w) - LIMITS.mass_error * np.minimum(w, 1.0 - w), 0.0) / error
     # Two basins say one thing: what one lacks, the other has.
     tests, freedom = count - 1, (repeats - 1) * (count - 1)
@@ -38,7 +41,7 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
     worst = int(np.argmax(excess)) if excess.any() else int(np.argmax(np.abs(shares - w)))
     words = (
         f"{count} basins; mass in the wrong one: {wrong:.1%}. Farthest off: the basin at "
-        f"{_place(census, worst)} has {shares[worst]:.1%} of the draws and {w[worst]:.1%} "
+        f"{_place(census, int(heads[worst]))} has {shares[worst]:.1%} of the draws and {w[worst]:.1%} "
         f"+- {error[worst]:.1%} of the mass."
     )
     if len(missed):
@@ -55,7 +58,12 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
         advice="Modes are missed or weighed wrongly, which short chains cannot mend: train again.",
         details={
             "basins": [
-                {"at": _point(census, k).tolist(), "mass": w[k], "error": error[k], "share": shares[k]}
+                {
+                    "at": _point(census, int(heads[k])).tolist(),
+                    "mass": w[k],
+                    "error": error[k],
+                    "share": shares[k],
+                }
                 for k in range(count)
             ],
             "wrong_mass": wrong,
@@ -64,8 +72,27 @@ def modes_line(draws: np.ndarray, census: Census) -> Line:
     )
 
 
-def _without_weights(census: Census) -> Line:
-    count = census.basins.count
+def _errors(weights: np.ndarray, shares: np.ndarray, num_draws: int) -> np.ndarray:
+    """Return standard errors of the differences between masses and shares of draws."""
+    w = weights.mean(axis=0)
+    binomial = np.maximum(w * (1.0 - w), 1e-12)
+    own = weights.var(axis=0, ddof=1) / len(weights)
+    pooled = np.sum(own) / np.sum(binomial) * binomial
+    both = np.maximum(shares * (1.0 - shares), binomial) / num_draws
+    return np.sqrt(np.maximum(own, pooled) + both)
+
+
+def _firsts(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return for each basin the first of those that chains reach from it without a valley on the way."""
+    flow = np.zeros((count, count))
+    np.add.at(flow, (before, after), 1.0)
+    here = np.bincount(before, minlength=count)
+    least = np.maximum(LIMITS.crossing * np.minimum.outer(here, here), LIMITS.crossings)
+    reached = np.linalg.matrix_power((flow + flow.T > 2.0 * least) | np.eye(count, dtype=bool), count)
+    return np.argmax(reached, axis=1)
+
+
+def _without_weights(census: Census, count: int) -> Line:
     found = f"At least {count} basins: too many to weigh them one by one."
     if count == 1:
         found = f"Scouts and climbers found one basin, at {_place(census, 0)}."

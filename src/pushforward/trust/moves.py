@@ -11,8 +11,9 @@ from scipy.special import ndtri
 
 from pushforward.base import Target
 from pushforward.frame import Frame
+from pushforward.host import log_det, on_device, out_of
 from pushforward.mcmc.langevin import propose
-from pushforward.trust.coordinates import View, bounded, every
+from pushforward.trust.coordinates import View, bounded
 from pushforward.trust.line import Line
 from pushforward.trust.nulls import flip_test
 from pushforward.trust.settings import LIMITS, CheckSettings
@@ -21,15 +22,17 @@ from pushforward.trust.settings import LIMITS, CheckSettings
 class Refined(NamedTuple):
     """Draws and what became of each of them."""
 
-    before: Float[Array, "n dim"]
-    after: Float[Array, "n dim"]
+    before: Float[np.ndarray, "n dim"]
+    after: Float[np.ndarray, "n dim"]
     energy_before: Float[np.ndarray, " n"]
     energy_after: Float[np.ndarray, " n"]
     acceptance: float
     num_steps: int
 
 
-def refine(key: Key[Array, ""], view: View, pilot: Float[Array, "m dim"], settings: CheckSettings) -> Refined:
+def refine(
+    key: Key[Array, ""], view: View, pilot: Float[np.ndarray, "m dim"], settings: CheckSettings
+) -> Refined:
     """Run a short chain from every draw of the view, in its frame.
 
     The step is chosen on chains from `pilot`, points of the frame, and then left alone. With a step that does
@@ -37,18 +40,20 @@ def refine(key: Key[Array, ""], view: View, pilot: Float[Array, "m dim"], settin
     exact, first and last point of a chain could change places. That symmetry is what the tests on these
     chains rest on. Own code and not BlackJAX's, since a check must work where only the core is installed.
     """
-    rows = slice(0, min(settings.num_chains, view.u.shape[0]))
-    target, u, num_steps = view.target, view.u[rows], settings.chain_steps
+    u, firsts = (on_device(rows[: settings.num_chains]) for rows in (view.u, pilot))
+    target, num_steps = view.target, settings.chain_steps
     key_pilot, key_walk = jax.random.split(key)
-    start = jnp.asarray(np.log(1.5 * u.shape[1] ** (-1 / 6)), u.dtype)
+    numbers = (np.log(1.5 * u.shape[1] ** (-1 / 6)), LIMITS.gain, 0.0)
+    first, gain, none = (on_device(np.asarray(each)) for each in numbers)
     # As many steps and, where there are as many draws, chains as later: then one program serves both.
-    *_, log_step = _walk(key_pilot, target, pilot, start, jnp.asarray(LIMITS.gain, u.dtype), num_steps)
-    ends, inside, rate, _ = _walk(key_walk, target, u, log_step, jnp.zeros((), u.dtype), num_steps)
+    *_, log_step = _walk(key_pilot, target, firsts, first, gain, num_steps)
+    ends, inside, rate, _ = _walk(key_walk, target, u, log_step, none, num_steps)
+    ends = np.asarray(ends, np.float64)
     return Refined(
-        before=view.x[rows],
-        after=every(target.frame, ends),
-        energy_before=-np.asarray(view.log_density[rows], np.float64),
-        energy_after=-np.asarray(inside - every(target.frame.log_det, ends), np.float64),
+        before=view.x[: len(u)],
+        after=out_of(target.frame, ends),
+        energy_before=-view.log_density[: len(u)],
+        energy_after=log_det(target.frame, ends) - np.asarray(inside, np.float64),
         acceptance=float(rate),
         num_steps=num_steps,
     )
@@ -106,6 +111,7 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
         measure=f"largest |t| of {len(names):,} paired differences",
         null=f"{settings.num_bootstraps:,} flips of sign, {len(refined.before):,} chains",
         p_value=found.p_value,
+        tested=min(1.0, refined.acceptance / LIMITS.still),
         grave=bool(max(means[i], sds[j]) > LIMITS.grave_effect),
         found=words,
         advice="Refining by MALA moves the draws: use the refined ones, or train longer.",
@@ -113,21 +119,21 @@ def moves_line(key: Key[Array, ""], refined: Refined, frame: Frame, settings: Ch
     )
 
 
-def _functionals(before, after, refined: Refined) -> tuple[list[str], Float[Array, "n h"]]:
+def _functionals(
+    before: np.ndarray, after: np.ndarray, refined: Refined
+) -> tuple[list[str], Float[np.ndarray, "n h"]]:
     dim = before.shape[1]
     rows, columns = np.triu_indices(dim if dim <= LIMITS.products else 0, 1)
-
-    def parts(v, energy):
-        products = v[:, rows] * v[:, columns]
-        return jnp.concatenate([v, v**2, products, energy], axis=1)
-
     # Ranks, since an energy can be as heavy-tailed as it likes.
     pooled = np.concatenate([refined.energy_before, refined.energy_after])
-    ranks = np.searchsorted(np.sort(pooled), pooled) / len(pooled)
-    energies = jax.device_put(ranks.astype(before.dtype).reshape(2, -1, 1))
+    ranks = (np.searchsorted(np.sort(pooled), pooled) / len(pooled)).reshape(2, -1, 1)
+    first, last = (
+        np.concatenate([v, v**2, v[:, rows] * v[:, columns], energy], axis=1)
+        for v, energy in zip((before, after), ranks, strict=True)
+    )
     names = [f"mean of x[{i}]" for i in range(dim)] + [f"spread of x[{i}]" for i in range(dim)]
     names += [f"x[{i}] times x[{j}]" for i, j in zip(rows, columns, strict=True)] + ["energy"]
-    return names, parts(after, energies[1]) - parts(before, energies[0])
+    return names, last - first
 
 
 def error_bounds(refined: Refined, level: float = 0.05) -> dict[str, list[float]]:
@@ -136,7 +142,7 @@ def error_bounds(refined: Refined, level: float = 0.05) -> dict[str, list[float]
     Chains move towards the target and no farther, so that what moved was off by at least the move. All
     bounds hold at once with the chance `1 - level` (Bonferroni).
     """
-    x, y = (np.asarray(a, np.float64) for a in (refined.before, refined.after))
+    x, y = refined.before, refined.after
     n, dim = x.shape
     times = -float(ndtri(level / (4 * dim)))
     sd = x.std(axis=0) + 1e-300
@@ -159,7 +165,7 @@ def energies_line(key: Key[Array, ""], refined: Refined, settings: CheckSettings
     shares = np.concatenate([tails, np.linspace(0.05, 0.95, LIMITS.energy_levels), 1.0 - tails[::-1]])
     levels = np.quantile(np.concatenate([before, after]), shares)
     gaps = (after[:, None] <= levels).astype(np.float32) - (before[:, None] <= levels)
-    found = flip_test(key, jax.device_put(gaps.astype(refined.before.dtype)), settings.num_bootstraps)
+    found = flip_test(key, gaps, settings.num_bootstraps)
     worst = found.worst
     gap = float(np.abs(gaps.mean(axis=0)).max())
     more = "more" if gaps[:, worst].mean() > 0 else "less"

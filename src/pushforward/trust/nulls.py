@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.special import ndtr
+
+from pushforward.host import generator
 
 
 def sidak(z: float, tests: int) -> float:
@@ -38,7 +37,7 @@ def largest_of(found: Float[np.ndarray, " k"], copies: Float[np.ndarray, "k b"])
     return Largest(ratios, int(np.argmax(ratios)), float(p_value))
 
 
-def flip_test(key: Key[Array, ""], differences: Float[Array, "n h"], num_flips: int) -> Largest:
+def flip_test(key: Key[Array, ""], differences: Float[np.ndarray, "n h"], num_flips: int) -> Largest:
     """Test that the differences of every functional are symmetric about 0, by the largest |t|.
 
     Here `t = sum d / sqrt(sum d^2)`, 0 where nothing differs. Under the null every choice of signs is as
@@ -46,20 +45,13 @@ def flip_test(key: Key[Array, ""], differences: Float[Array, "n h"], num_flips: 
     correlations. Where no flip reaches the value seen, Hoeffding's bound `2 h exp(-t^2 / 2)`, which holds for
     symmetric differences of any law, may say that p is smaller.
     """
-    t, largest = (np.asarray(a, np.float64) for a in _flip(key, differences, num_flips))
+    norm = np.sqrt(np.sum(differences**2, axis=0))
+    scaled = np.where(norm > 0, differences / np.where(norm > 0, norm, 1.0), 0.0).astype(np.float32)
+    signs = generator(key).choice(np.array([-1.0, 1.0], np.float32), (num_flips, len(differences)))
+    t, largest = scaled.sum(axis=0, dtype=np.float64), np.abs(signs @ scaled).max(axis=1, initial=0.0)
     seen = np.abs(t).max(initial=0.0)
     reached = int(np.sum(largest >= seen * (1 - 1e-6)))
     p_value = (1.0 + reached) / (1.0 + num_flips)
     if reached == 0:
         p_value = min(p_value, float(2.0 * len(t) * np.exp(-0.5 * min(seen, 37.0) ** 2)))
     return Largest(t, int(np.argmax(np.abs(t))), p_value)
-
-
-@eqx.filter_jit
-def _flip(
-    key: Key[Array, ""], differences: Float[Array, "n h"], num_flips: int
-) -> tuple[Float[Array, " h"], Float[Array, " b"]]:
-    norm = jnp.sqrt(jnp.sum(differences**2, axis=0))
-    scaled = jnp.where(norm > 0, differences / jnp.where(norm > 0, norm, 1.0), 0.0)
-    signs = jax.random.rademacher(key, (num_flips, differences.shape[0]), differences.dtype)
-    return jnp.sum(scaled, axis=0), jnp.max(jnp.abs(signs @ scaled), axis=1)

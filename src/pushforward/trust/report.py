@@ -21,7 +21,7 @@ COLOURS = {TRUST: "bold green", OK: "green", CAUTION: "bold yellow", BAD: "bold 
 
 MEANINGS = {
     TRUST: "no line found a fault that it could tell from chance",
-    CAUTION: "a fault was found, though not a large one: read the line",
+    CAUTION: "a fault was found, though not a large one, or much could not be tested: read the line",
     BAD: "a fault was found that matters: read the line",
 }
 
@@ -87,7 +87,7 @@ class Report:
         body = ""
         for line, level in self._read():
             number = f"{line.statistic:.3g} ({line.measure})"
-            cells = (level, number, line.p_words, line.found, line.null, line.advice)
+            cells = (level, number, line.p_words, line.told, line.null, line.advice)
             data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
             body += f"<tr><th scope='row'>{html.escape(line.title)}</th>{data}</tr>"
         return (
@@ -112,7 +112,7 @@ class Report:
         for title in ("", "line", "statistic", "p", "what was found"):
             table.add_column(title, overflow="fold", no_wrap=title in ("", "statistic", "p"))
         for line, level in self._read():
-            words = Text(line.found)
+            words = Text(line.told)
             words.append(f"\n{line.measure}; null: {line.null}", style="dim")
             if level in (CAUTION, BAD):
                 words.append(f"\n{line.advice}", style="italic")

@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import pdtrc
 
 from pushforward.base import Target
-from pushforward.trust.coordinates import every
+from pushforward.host import heights
+from pushforward.trust.coordinates import TILE
 from pushforward.trust.line import Line
 from pushforward.trust.settings import LIMITS
 
@@ -17,8 +17,7 @@ from pushforward.trust.settings import LIMITS
 def usable_rows(draws: Float[np.ndarray, "n dim"], target: Target) -> Bool[np.ndarray, " n"]:
     """Return which rows are finite and have a finite log density."""
     finite = np.all(np.isfinite(draws), axis=1)
-    safe = jax.device_put(np.where(np.expand_dims(finite, 1), draws, 0.0).astype(draws.dtype))
-    return finite & np.isfinite(np.asarray(every(target.log_density, safe)))
+    return finite & np.isfinite(heights(target, np.where(finite[:, None], draws, 0.0), TILE))
 
 
 def support_line(draws: Float[np.ndarray, "n dim"], usable: Bool[np.ndarray, " n"]) -> Line:

@@ -31,7 +31,10 @@ class Limits:
 
     # Means, spreads, shape.
     grave_effect: float = 0.2  # standard deviations (of a spread: its share) that a moment is off
-    carried_by: float = 100.0  # draws; an average that fewer carry is not normal, and is left out
+    carried_by: float = 100.0  # draws; an average that fewer carry is not normal
+    steps: tuple[float, float] = (0.03, 3.0)  # standard deviations: sizes of steps in bounded identities
+    tested: float = 0.5  # share of a line's statistics below which it says too little to be trusted
+    still: float = 0.1  # acceptance of short chains below which so small a share of them counts as tested
     bandwidths: int = 4  # of the kernel Stein discrepancy, from the scale of the density to that of the draws
     distance_draws: int = 500  # whose median distance is the typical one
     grave_noise: float = 30.0  # draws; a discrepancy as large as the noise of so few is plain to the eye
@@ -42,9 +45,23 @@ class Limits:
     acceptance: float = 0.57  # that the pilot's step aims at: best for Langevin steps
     step_spread: float = 1.5  # of the logs of steps, below the longest: narrow places are entered too
     # Hidden modes.
+    law_rows: int = 3000  # draws that it is fitted to
     law_parts: int = 8  # normals that stand for the draws where hidden modes are looked for
     hidden_share: float = 0.05  # of the mass, for which the resolution of that search is told
     hidden_mass: float = 0.02  # on peaks without draws: less is an error of Laplace's
+
+    # Walks outward.
+    tail_draws: int = 2000  # below, nobody knows where one draw in a thousand lies
+    tail_dim: int = 32  # coordinates up to which curvature along walks is affordable
+    tail_walks: int = 2  # in each direction, from different draws
+    tail_steps: int = 14  # beyond the outermost draws, each a quarter longer than the one before
+    tail_marks: tuple[float, float, float] = (
+        0.6,
+        0.9,
+        0.999,
+    )  # shares of the draws within the marks of a walk
+    tail_alike: float = 1.5  # factor by which a walk and the draws may differ between the marks
+    tail_mass: float = 0.01  # beyond the last mark
 
     longest_drift: float = 3.0  # times the root of the dimension, in steps: a steep slope must not leap away
     gain: float = 0.5  # of the pilot's log step per unit of acceptance; the chains that count have none
@@ -66,6 +83,8 @@ class Limits:
     climbers: int = 512  # draws that walks set out from: as many as the search's, so one program serves both
     climb_steps: int = 300
     moderate_dim: int = 16  # coordinates beyond which a sweep is dear, and half as many particles are sent
+    crossing: float = 0.05  # share of the lesser basin's chains that cross where there is no valley
+    crossings: float = 5.0  # and as many of them at least
     mass_error: float = 0.1  # share of a mass let pass: particles are no better than that at times
     missed: float = 0.1  # share of its mass below which a basin counts as missed
     grave_mass: float = 0.1  # of all, in the wrong basin

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pushforward.checks import check_choice, check_count, check_positive
+from pushforward.frozen import Record
 from pushforward.recipe.methods import Method
-from pushforward.recipe.records import Record
 from reproduce import records
 from reproduce.studies.row import Row
 

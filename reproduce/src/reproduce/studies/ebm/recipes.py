@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pushforward.checks import check_choice, check_count, check_positive
-from pushforward.recipe.records import Record
+from pushforward.frozen import Record
 from reproduce.studies.ebm.settings import Settings
 
 

@@ -19,6 +19,7 @@ from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture
 from pushforward.objectives.exact_kl import value_and_log_det
 from pushforward.operations import OneByOne
+from pushforward.weights import log_sum
 
 
 def generator(key: Key[Array, ""]) -> np.random.Generator:
@@ -204,44 +205,12 @@ def squares(x: np.ndarray, points: np.ndarray, factors: np.ndarray) -> Float[np.
     return found
 
 
-def log_sum(logs: np.ndarray) -> Any:
-    """Return `log sum exp` along the last axis."""
-    most = np.maximum(logs.max(axis=-1, keepdims=True), -1e300)
-    with np.errstate(divide="ignore"):
-        return np.asarray(most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1)))
-
-
 def log_densities(law: Latent, z: np.ndarray) -> Float[np.ndarray, " n"]:
     """Return the log densities of a law of latents."""
     if not isinstance(law, Mixture):
         return np.asarray(jax.vmap(law.log_density)(on_device(z)), np.float64)
     logs = log_sum(component_logs(law, z))
     return logs.sum(axis=1) if logs.ndim == 2 else logs
-
-
-def effective(log_weights: np.ndarray) -> float:
-    """Return the effective share of weighted draws."""
-    if not np.isfinite(log_weights.max()):
-        return 0.0
-    w = np.exp(log_weights - log_weights.max())
-    return float(w.sum() ** 2 / (w**2).sum() / len(w))
-
-
-def usual(log_weights: np.ndarray, parts: int) -> float:
-    """Return the effective share as it usually is: the median over parts of the draws.
-
-    Where a law has a tail a little heavier than the sampler's, one draw in a hundred thousand may weigh as
-    much as a third of all, and a share over all of them compares such draws, not samplers.
-    """
-    return float(np.median([effective(each) for each in np.array_split(log_weights, parts)]))
-
-
-def chosen_by(rng: np.random.Generator, log_weights: np.ndarray, count: int | None = None) -> np.ndarray:
-    """Return rows chosen in proportion to weights, as evenly as can be (systematic resampling)."""
-    w = np.exp(log_weights - log_weights.max())
-    count = len(w) if count is None else count
-    at = (np.arange(count) + rng.random()) / count
-    return np.minimum(np.searchsorted(np.cumsum(w / w.sum()), at), len(w) - 1)
 
 
 def sampled(rng: np.random.Generator, law: Latent, count: int) -> np.ndarray:
