@@ -21,6 +21,7 @@ from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Recipe
 from pushforward.run.clock import Clock
+from pushforward.run.driver import Driver
 from pushforward.targets import gmm40
 from pushforward.training import Outcome
 
@@ -142,13 +143,15 @@ def stages(*functions):
 )
 def test_a_budget_ends_a_fit_in_the_middle_of_a_stage(run, outcome):
     """With whatever there is, and it says if no step was taken."""
-    began, before = time.monotonic(), signal.getsignal(signal.SIGALRM)
-    done = fit(method=pf.methods.KL().replace(stages=run), budget=0.5)
+    recipe, before = for_target(pf.methods.KL().recipe, gmm40()), signal.getsignal(signal.SIGALRM)
+    driver = Driver(KEY, State(target=gmm40()), recipe, Clock(recipe, seconds=1.0, plans=True))
+    began = time.monotonic()
+    driver.run(run)
     assert time.monotonic() - began < 30.0
-    assert done.outcome is outcome
-    assert done.outcome.good
-    assert [phase["phase"] for phase in done.phases] == [stage.name for stage in run[:2]]
-    assert np.isfinite(done.sampler.sample(KEY, 100)).all()
+    assert driver.state.outcome is outcome
+    assert outcome.good
+    assert [phase["phase"] for phase in driver.phases] == [stage.name for stage in run[:2]]
+    assert np.isfinite(driver.state.sampler().sample(KEY, 100)).all()
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 

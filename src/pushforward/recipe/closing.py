@@ -97,8 +97,8 @@ class Clock(Record):
     maps_until: float = 0.8  # no first map, which is training too,
     train_until: float = 0.92  # no training step,
     walk_until: float = 0.96  # no walk of particles
-    late: float = 0.05  # share of the budget after its end, and seconds, in which what is under way may end;
-    again: float = 1.0  # and seconds after which that is asked again while there is nothing to hand back
+    late: float = 0.05  # share of the budget after its end in which what is under way may end;
+    again: float = 0.25  # seconds after which that is asked again while there is nothing to hand back
     looks_a_round: int = 300  # at the target, that a particle takes in a round
     rounds: int = 3  # that there should be time for
     least_steps: int = 50  # of training

@@ -92,8 +92,8 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, self.numbers.again)
 
         signal.signal(signal.SIGALRM, ring)
-        late = self.numbers.late * self.seconds + self.numbers.again
-        signal.setitimer(signal.ITIMER_REAL, max(self.until(1.0) + late - time.monotonic(), 1e-3))
+        late = self.until(1.0) + self.numbers.late * self.seconds
+        signal.setitimer(signal.ITIMER_REAL, max(late - time.monotonic(), 1e-3))
         try:
             yield
         finally:
