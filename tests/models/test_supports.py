@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pushforward as pf
+from pushforward.operations import OneByOne, one_by_one
 from pushforward.preflight.checks import require_target as refuse
 
 pytestmark = pytest.mark.usefixtures("unhooked")
@@ -147,6 +148,15 @@ def test_right_functions_pass_whatever_their_gradient_is_made_of():
     refuse(KEY, off(1.0))
     refuse(KEY, target(lambda x: half(x - 5000.0)))
     refuse(KEY, target(lambda x: -jnp.sum(jnp.abs(x)) - 100.0))
+
+
+def test_curvature_of_what_can_be_differentiated_once_is_by_differences():
+    # Both may stand inside a fit, which asks for second derivatives.
+    for once in (off(1.0), target(_noisy, 3)):
+        assert isinstance(one_by_one(once), OneByOne)
+    found = one_by_one(off(1.0)).hessian(jnp.array([0.3, -2.0, 5.0]))
+    np.testing.assert_allclose(found, -np.eye(3), atol=1e-3)
+    assert one_by_one(good := target(half)) is good
 
 
 def test_draws_of_what_the_remedy_declares_are_right_and_inside(tmp_path):

@@ -12,6 +12,7 @@ from pushforward.trust.coordinates import View
 from pushforward.trust.goodness import goodness_line
 from pushforward.trust.importance import pareto_shape, weights_line
 from pushforward.trust.line import Line, levels, verdict
+from pushforward.trust.modes import joined_basins
 from pushforward.trust.moves import Refined, energies_line, error_bounds
 from pushforward.trust.nulls import flip_test
 from pushforward.trust.rows import autocorrelation_time, duplicates_line, find_repeats, independent_rows
@@ -213,3 +214,11 @@ def test_a_line_has_one_way_of_being_flagged():
         line(p_value=0.1, breached=True)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         line(p_value=1.5)
+
+
+def test_basins_that_chains_cross_freely_are_one():
+    # Of 100 chains in each of three basins, a fifth of the first cross to the second; one goes to the third.
+    before = np.repeat([0, 1, 2], 100)
+    after = before.copy()
+    after[:20], after[100:120], after[21] = 1, 0, 2
+    assert joined_basins(3, before, after).tolist() == [0, 0, 2]

@@ -23,7 +23,7 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
     basins, weights = census.basins, census.weights
     if weights is None:
         return _without_weights(census, basins.count)
-    first = _firsts(weights.shape[1], *map(basins.of, moved)) if moved else np.arange(weights.shape[1])
+    first = joined_basins(weights.shape[1], *map(basins.of, moved)) if moved else np.arange(weights.shape[1])
     heads, group = np.unique(first, return_inverse=True)
     if len(heads) == 1:
         return _without_weights(census, 1)
@@ -82,7 +82,7 @@ def _errors(weights: np.ndarray, shares: np.ndarray, num_draws: int) -> np.ndarr
     return np.sqrt(np.maximum(own, pooled) + both)
 
 
-def _firsts(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+def joined_basins(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return for each basin the first of those that chains reach from it without a valley on the way."""
     flow = np.zeros((count, count))
     np.add.at(flow, (before, after), 1.0)
