@@ -104,10 +104,13 @@ def outside_support(site: dict[str, Any], again: dict[str, Any]) -> int:
 def log_density(model: Any, args: tuple, kwargs: dict, values: dict[str, Any]) -> Any:
     """Return the log joint density of the constrained `values` and the data."""
     from numpyro import handlers
+    from numpyro.distributions.distribution import validation_enabled
     from numpyro.infer.util import log_density as joint
 
-    # A key, for models that ask for one beside their sites: a fixed one, so that the density is a function.
-    return joint(handlers.seed(model, 0), args, kwargs, values)[0]
+    # Data were looked at when the model was read; to look again, in each program, is one more program a look.
+    with validation_enabled(False):
+        # A key, for models that ask for one beside their sites: a fixed one, so that the density is a function.
+        return joint(handlers.seed(model, 0), args, kwargs, values)[0]
 
 
 def derived(

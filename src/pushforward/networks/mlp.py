@@ -4,13 +4,13 @@ Activations go by name: a name can be stored in a file and suggested in an error
 """
 
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_choice, check_count
@@ -99,14 +99,15 @@ def mlp(
     return MLP(weights, biases, activation, skip)
 
 
-@partial(jax.jit, static_argnames=("sizes", "zero_last"))
 def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], *, zero_last: bool) -> tuple[Any, Any]:
-    """Draw weights in one program, and not in one for each of their operations."""
-    keys = jax.random.split(key, len(sizes) - 1)
-    weights = [
-        jax.random.normal(k, (n_out, n_in)) / jnp.sqrt(n_in)
-        for k, (n_in, n_out) in zip(keys, pairwise(sizes), strict=True)
-    ]
+    """Draw weights on the host, where nothing need be compiled for sizes that are asked for once."""
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    weights = [rng.standard_normal((n_out, n_in)) / np.sqrt(n_in) for n_in, n_out in pairwise(sizes)]
     if zero_last:
-        weights[-1] = jnp.zeros_like(weights[-1])
-    return tuple(weights), tuple(jnp.zeros(size) for size in sizes[1:])
+        weights[-1] = np.zeros_like(weights[-1])
+    biases = [np.zeros(size) for size in sizes[1:]]
+    weights, biases = (
+        tuple(jax.device_put(each.astype(jnp.result_type(float))) for each in arrays)
+        for arrays in (weights, biases)
+    )
+    return weights, biases

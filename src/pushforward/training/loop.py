@@ -7,6 +7,7 @@ to stop exist once. Progress is an observer of the rows; it never has a loop of 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -61,7 +62,8 @@ def run_chunk(
     return state, jax.tree.map(lambda v: v / num_steps, total)
 
 
-@eqx.filter_jit
+# A sampler takes a few hundred steps: what the compiler's last level would save of them, it takes twice.
+@partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 1})
 def run_piece(
     algorithm: Algorithm, key: Key[Array, ""], state: Any, total: dict[str, Any], first: Any, num_steps: Any
 ) -> tuple[Any, dict[str, Array]]:
