@@ -129,11 +129,9 @@ def fit(
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
     plans = budget is not None and not told and jax.process_count() == 1
     end = began + (float("inf") if budget is None else check_duration(budget, "budget"))
-    show = progress and distributed.is_chief()
+    limits = {"plans": plans, "show": progress and distributed.is_chief()}
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
-        clock = Clock(
-            numbers, seconds=end - time.monotonic(), plans=plans, memory=memory, callback=callback, show=show
-        )
+        clock = Clock(numbers, seconds=end - time.monotonic(), memory=memory, callback=callback, **limits)
         seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
         numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
         driver = Driver(key, start.resumed(seen) if start else State(target=seen), numbers, clock)
