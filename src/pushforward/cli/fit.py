@@ -46,23 +46,20 @@ def fit(
       pushforward fit schools.py:model --data schools.npz
       pushforward fit funnel --checkpoint runs/funnel.checkpoint --budget 1h
     """
-    from pushforward.cli.many import end_of, join_others
+    from pushforward.cli.many import end_of, join_others, who_keeps
     from pushforward.runs import check_folder, save_run
 
     chief = join_others(distributed, coordinator, num_processes, process_id)
     quiet = quiet or not chief
     folder = check_folder(out if out is not None else Path("runs") / _name(target), "--out")
-
     from pushforward.cli.models import read_data
     from pushforward.cli.overrides import choose_method
     from pushforward.cli.specs import find_target, model_of
 
     chosen, found = choose_method(method, set_ or []), find_target(target, dim, read_data(data))
-    survival = {"budget": budget, "checkpoint": checkpoint, "steps": steps, "progress": not quiet}
-    done, failure = _train(seed, found, chosen, target, **survival)
-    if not chief and done.outcome.name == "LOST_PROCESS":
-        # It may be the first that is lost: each of the others keeps what it has, in a folder of its own.
-        chief, folder = True, folder.with_name(f"{folder.name}-process-{process_id}")
+    limits = {"budget": budget, "checkpoint": checkpoint, "steps": steps}
+    done, failure = _train(seed, found, chosen, target, progress=not quiet, **limits)
+    chief, folder = who_keeps(chief, done, folder, process_id)
     if chief:
         metrics, command = _judge(seed, done, found), _command(target, dim, data, seed, done)
         about = {"spec": target, "name": found.name, "dim": found.dim}

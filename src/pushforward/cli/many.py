@@ -1,5 +1,6 @@
 """`fit --distributed`: one of many processes; the first writes, and all end together or say why not."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,6 +27,16 @@ def join_others(
     except RuntimeError as error:
         raise CommandError(str(error), FAILED) from error
     return distributed.is_chief()
+
+
+def who_keeps(chief: bool, done: "Fit", folder: Path, process_id: int | None) -> tuple[bool, Path]:
+    """Return whether this process writes a run's folder, and which.
+
+    If one was lost, it may be the first: each of the others keeps what it has, in a folder of its own.
+    """
+    if chief or done.outcome.name != "LOST_PROCESS":
+        return chief, folder
+    return True, folder.with_name(f"{folder.name}-process-{process_id}")
 
 
 def end_of(done: "Fit", failure: str) -> None:

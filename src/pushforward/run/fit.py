@@ -119,24 +119,19 @@ def fit(
     """
     began = time.monotonic()
     check_key(key)
-    # A process may fit any number of targets, one after the other.
     let_programs_go()
     chosen = method_of(method, settings, recipe)
-    usual = chosen.recipe.training.num_steps
-    if steps is not None:
-        chosen = chosen.replace(num_steps=check_count(steps, "steps"))
+    share = 1.0 if steps is None else check_count(steps, "steps") / chosen.recipe.training.num_steps
+    chosen = chosen if steps is None else chosen.replace(num_steps=steps)
     require_target(key_for(key, "preflight"), target)
-    numbers = for_target(chosen.recipe, target)
-    if steps is not None and steps < usual:
-        numbers = _in_proportion(numbers, steps / usual)
+    numbers = _in_proportion(for_target(chosen.recipe, target), min(share, 1.0))
     # What can go on later, or has been told how far to go, is cut and not planned.
     told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
     plans = budget is not None and not told and jax.process_count() == 1
-    seconds = float("inf") if budget is None else check_duration(budget, "budget")
-    show = progress and distributed.is_chief()
+    end = began + (float("inf") if budget is None else check_duration(budget, "budget"))
+    limits = {"plans": plans, "show": progress and distributed.is_chief()}
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
-        clock = Clock(numbers, seconds=seconds, plans=plans, memory=memory, callback=callback, show=show)
-        clock.started = began
+        clock = Clock(numbers, seconds=end - time.monotonic(), memory=memory, callback=callback, **limits)
         seen = one_by_one(target) if numbers.training.main_objective.wants.one_derivative else target
         numbers = numbers.replace(annealing={"num_particles": clock.particles(seen, numbers)})
         driver = Driver(key, start.resumed(seen) if start else State(target=seen), numbers, clock)
@@ -206,6 +201,8 @@ def _in_proportion(recipe: Recipe, share: float) -> Recipe:
     """Return a recipe whose stages before and after the training do only a share of their work as well."""
     annealing, maps = recipe.annealing, recipe.maps
     assert annealing.num_particles is not None
+    if share == 1.0:
+        return recipe
     few = max(annealing.least_on_memory, int(share * annealing.num_particles))
     names = ("steps_first", "steps_next", "steps_to_choose")
     return recipe.replace(
