@@ -40,7 +40,7 @@ class Reweight(Record):
 class Judge(Record):
     """When a sampler is good enough, hopeless, or not to be believed."""
 
-    learnt: float = 0.98  # efficiency from which on nothing is left to learn
+    learnt: float = 0.985  # efficiency from which on nothing is left to learn
     simple: float = 0.1  # efficiency of one normal law at which training begins there
     settled: int = 10  # looks without gain after which training ends,
     gain: float = 0.003  # of efficiency
