@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pushforward.host import log_densities
-from pushforward.recipe.law import frame_from_draws, split, stand_in
+from pushforward.latents import NormalMixture, standard
+from pushforward.recipe.law import frame_from_draws, hangs_together, split, stand_in
 from pushforward.recipe.mixtures import fit_independent, fit_mixture
 from pushforward.recipe.table import Law, Recipe
 from reproduce.targets import student_t
@@ -67,3 +68,15 @@ def test_frame_bends_for_heavy_tails_and_only_for_them():
     assert light.bend[0] == 0.0
     u = jnp.asarray([0.7])
     assert jnp.allclose(heavy.inverse(heavy(u)), u, atol=1e-4)
+
+
+@pytest.mark.parametrize("apart", [1.0, 3.0])
+def test_a_chain_of_normals_is_one_mode_and_a_gap_in_it_makes_two(apart):
+    """The ends are far from each other, and joined by what lies between."""
+    middles = np.arange(6) - 2.5
+    middles[3:] += 3.0 * (apart - 1.0)
+    means = np.zeros((6, 3))
+    means[:, 1] = 2.0 * middles
+    law = NormalMixture(*(jnp.asarray(a, float) for a in (np.full(6, 1 / 6), means, np.eye(3)[None])))
+    assert hangs_together(law, Law()) == (apart == 1.0)
+    assert hangs_together(standard(3), Law())

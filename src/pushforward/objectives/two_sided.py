@@ -40,9 +40,11 @@ class TwoSidedKL(Objective):
         assert isinstance(network, Invertible)
         x, log_det = jax.vmap(network.value_and_log_det)(z)
         log_p = jax.vmap(latent.log_density)(z) - log_det
-        log_q = jax.vmap(view.target.log_density)(x)
+        held = jax.lax.stop_gradient(x)
+        log_q, score = jax.vmap(jax.value_and_grad(view.target.log_density))(held)
         # A draw where the target overflows says nothing, and must not silence the rest.
-        said = jnp.isfinite(log_p - log_q)
+        said = jnp.isfinite(log_p - log_q) & jnp.all(jnp.isfinite(score), axis=1)
+        pull = jnp.sum((x - held) * jnp.where(said[:, None], score, 0.0), axis=1)
         w = jnp.where(said, jax.lax.stop_gradient(log_q - log_p), -jnp.inf)
         # Truncated at sqrt(n) times their mean, which bounds the noise of a single draw (Ionides, 2008).
         share = jax.nn.softmax(jnp.minimum(w, logsumexp(w) - 0.5 * jnp.log(n)))
@@ -54,7 +56,7 @@ class TwoSidedKL(Objective):
         own = risen * (said / n + effective * (share - 1.0 / n))
         theirs = jnp.full(n, self.weight * (1.0 - (1.0 - self.left) * risen) / n)
         rows = self.draws[jax.random.randint(key, (n,), 0, len(self.draws))]
-        held = jnp.concatenate([jax.lax.stop_gradient(jnp.where(said[:, None], x, z)), rows])
-        found = jax.vmap(lambda point: log_density(network, latent, point))(held)
-        through = jnp.mean(jnp.where(said, log_p - log_q, 0.0))
+        points = jnp.concatenate([jnp.where(said[:, None], held, jax.lax.stop_gradient(z)), rows])
+        found = jax.vmap(lambda point: log_density(network, latent, point))(points)
+        through = jnp.mean(jnp.where(said, log_p - jnp.where(said, log_q, 0.0) - pull, 0.0))
         return risen * through - jnp.concatenate([own, theirs]) @ found

@@ -16,7 +16,7 @@ from pushforward.latents import NormalMixture
 from pushforward.recipe.anneal import first_start
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.judge import good_for_maps
-from pushforward.recipe.law import Split, stand_in
+from pushforward.recipe.law import Split, hangs_together, stand_in
 from pushforward.recipe.mixtures import fit_mixture
 from pushforward.recipe.necks import along_necks
 from pushforward.recipe.reweight import reweighed_by
@@ -104,7 +104,8 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         "efficiency": usual(own, recipe.reweight.parts),
     }
     # A poor law of good draws: a map may follow them where no mixture does.
-    yield state.with_law(law, x, row, good=row["efficiency"] > numbers.good)
+    good, one = row["efficiency"] > numbers.good, hangs_together(law.latent, recipe.law)
+    yield state.with_law(law, x, row, good=good, one_normal=one)
 
 
 def _judged(

@@ -17,7 +17,7 @@ from pushforward.latents import NormalMixture
 from pushforward.mcmc.annealed import anneal
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.judge import good_for_maps, weighed
-from pushforward.recipe.law import stand_in, widened
+from pushforward.recipe.law import hangs_together, stand_in, widened
 from pushforward.recipe.mixtures import reweighed
 from pushforward.recipe.necks import along_necks
 from pushforward.recipe.peaks import Peaks
@@ -46,7 +46,8 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         x = law.draws(np.asarray(result.draws, np.float64), tile)
         law, w = _fitted(key_fit, state, recipe, x, law)
         before, found = state.efficiency, effective(w)
-        state = state.with_law(law, x, {**result.row(), "efficiency": found, "necks": len(law.necks)})
+        row = {**result.row(), "efficiency": found, "necks": len(law.necks)}
+        state = state.with_law(law, x, row, one_normal=hangs_together(law.latent, recipe.law))
         state, last = _judged(state, recipe, found, before)
         start = widened(law, recipe)
         yield state

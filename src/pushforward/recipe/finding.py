@@ -80,7 +80,7 @@ class Adapt(Record):
     effective: float = 8192.0  # and effective draws of all rounds, that end it
     enough: float = 1500.0  # effective draws that serve if rounds run out
     num_kept: int = 16384  # draws handed on
-    good: float = 0.2  # efficiency of their law at which training may begin from it
+    good: float = 0.1  # efficiency of their law at which training may begin from it
     judged: int = 32768  # fresh draws by which the law is judged, and its weights mended
 
 

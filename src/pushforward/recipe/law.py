@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
 from pushforward.host import generator, into, log_densities, log_det, on_device
-from pushforward.latents import IndependentMixtures, Mixture, NormalMixture, standard
+from pushforward.latents import IndependentMixtures, Latent, Mixture, NormalMixture, standard
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.mixtures import fit_independent, fit_mixture
 from pushforward.recipe.table import Annealing, Law, Recipe
@@ -167,6 +167,25 @@ def _fits(
     elif most > 1:
         fits.append(fit_mixture(rng, train, most, law=law, shared=law.alike[0]))
     return fits
+
+
+def hangs_together(latent: Latent, law: Law) -> bool:
+    """Whether the normals of a mixture make one mode: from each to each, nowhere does the density dip."""
+    if not isinstance(latent, NormalMixture):
+        return False
+    means = np.asarray(latent.means, np.float64)
+    i, j = np.triu_indices(k := len(means), 1)
+    if not len(i):
+        return True
+    steps = np.linspace(0.0, 1.0, 9)[:, None, None]
+    between = (means[i] + steps * (means[j] - means[i])).reshape(-1, latent.dim)
+    along = log_densities(latent, between).reshape(len(steps), -1)
+    linked = np.eye(k, dtype=bool)
+    linked[i, j] = linked[j, i] = along.min(axis=0) > np.minimum(along[0], along[-1]) - law.dip
+    # As often squared as it takes to go from any to any.
+    for _ in range(k.bit_length()):
+        linked = linked @ linked
+    return bool(linked.all())
 
 
 def widened(law: Approximation, recipe: Recipe) -> Mixture:

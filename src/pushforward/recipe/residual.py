@@ -52,7 +52,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
         peaks = joined(state.peaks, found.peaks.rows(np.flatnonzero(new)), recipe.search)
-        more = state.replace(peaks=peaks, laplace=None, one_normal=False)
+        more = state.replace(peaks=peaks, laplace=None)
         again = _again(key_again, more, recipe, clock)
         if again is None:
             return

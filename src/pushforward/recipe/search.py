@@ -42,7 +42,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     clock.observe("looking for modes")
     until = clock.until(recipe.clock.search_until) if clock.plans else float("inf")
     peaks, trail = search_all(generator(key), state.target, recipe.search, recipe.dims, until)
-    yield state.replace(peaks=peaks, trail=trail, one_normal=len(peaks.points) == 1)
+    yield state.replace(peaks=peaks, trail=trail)
 
 
 def find_peaks(

@@ -39,7 +39,7 @@ class State:
     trail: Float[np.ndarray, "m dim"] | None = None
     """Places at which walks uphill were seen."""
     one_normal: bool = False
-    """Whether training may begin at one normal law: there is one mode, and no map of it has been fitted."""
+    """Whether training may begin at one normal law: there is one mode, and no map has been fitted."""
     laplace: Frame | None = None
     """The frame of the one peak's normal law, where there is one peak."""
     rounds: tuple[dict[str, float], ...] = ()

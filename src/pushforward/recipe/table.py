@@ -85,6 +85,7 @@ class Law(Record):
     rows_each: int = 12  # rows a coordinate that a normal's shape asks for
     entries: int = 2**16  # rows times coordinates that mixtures of single coordinates are fitted to
     tolerance: float = 0.001  # nats a draw by which a smaller mixture may be worse: training mends more
+    dip: float = 2.0  # nats by which the density may dip between two normals of one mode
     ridge: float = 1e-5  # added to covariances, in variances of the data: no normal falls onto a point
 
 

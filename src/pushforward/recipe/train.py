@@ -23,7 +23,7 @@ from pushforward.recipe.table import Recipe
 from pushforward.training.alternating import Parts, alternating, averaged
 from pushforward.training.loop import LoopResult
 from pushforward.training.outcome import Outcome
-from pushforward.weights import effective
+from pushforward.weights import usual
 
 
 def applies(state: State, recipe: Recipe) -> bool:
@@ -76,7 +76,7 @@ def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
     x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
     normal = standard(state.dim)
     laws = [*(Approximation(frame, normal) for frame in frames_of(x, recipe)), *neck_maps(x, recipe)]
-    found = [effective(weighed(rng, state.target, law, recipe)) for law in laws]
+    found = [usual(weighed(rng, state.target, law, recipe), recipe.reweight.parts) for law in laws]
     best = laws[int(np.argmax(found))]
     if not max(found) > recipe.judge.simple:
         return state
