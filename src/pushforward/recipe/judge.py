@@ -45,9 +45,6 @@ def some(rng: np.random.Generator, draws: Float[Array, "m dim"], count: int) -> 
     return np.asarray(draws, np.float64)[rng.permutation(len(draws))[:count]]
 
 
-# Particles.
-
-
 def weighed(
     rng: np.random.Generator, target: Target, law: Approximation, recipe: Recipe, count: int | None = None
 ) -> Float[np.ndarray, " n"]:
@@ -60,9 +57,6 @@ def good_for_maps(dim: int, numbers: Maps) -> float:
     """Return the efficiency from which on particles need not be seen through a map, or through another."""
     many = max(math.exp(-numbers.good_nats * dim), numbers.good_least)
     return numbers.good if dim < numbers.good_until else many
-
-
-# Training.
 
 
 def learnt(seen: Sequence[float], numbers: Judge) -> bool:
@@ -80,9 +74,6 @@ def in_vain(row: Row, num_steps: int, dim: int, recipe: Recipe) -> bool:
     late = row["step"] >= patience * num_steps and can_fall_back(dim, recipe)
     # Where no draw has any weight, the share is not a number.
     return late and not row.get("efficiency", 1.0) >= numbers.in_vain and is_low(below, dim, numbers)
-
-
-# The end.
 
 
 def can_fall_back(dim: int, recipe: Recipe) -> bool:

@@ -85,7 +85,12 @@ def stand_in(
     if laplace is not None:
         found.append(Approximation(laplace, standard(laplace.dim)))
     held_out = part(x)[1]
-    return max(found, key=lambda each: log_likelihood(each, held_out))
+
+    def log_likelihood(law: Approximation) -> float:
+        u = into(law.frame, held_out)
+        return float(np.mean(log_densities(law.latent, u) - log_det(law.frame, u)))
+
+    return max(found, key=log_likelihood)
 
 
 def frames_of(x: Float[Array | np.ndarray, "m dim"], recipe: Recipe) -> list[Frame]:
@@ -95,12 +100,6 @@ def frames_of(x: Float[Array | np.ndarray, "m dim"], recipe: Recipe) -> list[Fra
     if np.any(np.asarray(frames[0].bend) > 0):
         frames.append(frame_from_draws(x, bend=False, **words))
     return frames
-
-
-def log_likelihood(law: Approximation, x: Rows) -> float:
-    """Return the mean log density of draws under a law without a map."""
-    u = into(law.frame, x)
-    return float(np.mean(log_densities(law.latent, u) - log_det(law.frame, u)))
 
 
 def populations(numbers: Annealing) -> Split:

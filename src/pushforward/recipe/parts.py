@@ -41,7 +41,7 @@ def build_parts(
     *,
     mixture: Latent | None = None,
     draws: Float[Array, "m dim"] | None = None,
-    network: Coupled | None = None,
+    network: Any = None,
 ) -> Parts:
     """Return the parts of the alternating algorithm for a target already in its frame.
 
@@ -61,7 +61,7 @@ def build_parts(
         latent=latent,
         objective=build_objective(settings, draws),
         matching=found,
-        network=fresh if network is None or not isinstance(fresh, Coupled) else _begin(fresh, network),
+        network=_begin(fresh, network),
         score_net=build_score_net(key_score, settings, latent, target.dim) if needs_net else None,
         optimiser=_adam(settings.learning_rate, settings.num_steps, (settings.beta1, settings.beta2), *ends),
         score_optimiser=_adam(settings.score_learning_rate, settings.num_steps * each, decays, *ends),
@@ -95,8 +95,10 @@ def build_network(key: Key[Array, ""], settings: Settings, latent_dim: int, dim:
     return (coupled if settings.network == "coupled" else modulated)(key, dim, **sizes)
 
 
-def _begin(fresh: Coupled, found: Coupled) -> Coupled:
+def _begin(fresh: Any, found: Any) -> Any:
     """Return the map that particles were seen through, if it is of the kind and size that is asked for."""
+    if not (isinstance(fresh, Coupled) and isinstance(found, Coupled)):
+        return fresh
     wide = filled_up(fresh, found)
     if wide is None:
         warnings.warn(

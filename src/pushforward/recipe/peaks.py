@@ -177,8 +177,8 @@ def climb_from(target: Target, x: np.ndarray, step: np.ndarray, num_steps: int, 
 
 @eqx.filter_jit
 def _climb(
-    target: Target, begin: Float[Array, "n 2 dim"], num_steps: Int[np.ndarray, ""], numbers: Search
-) -> Float[Array, "n out"]:
+    target: Target, begin: Float[Array, "n 2 dim"], num_steps: Int[Array | np.ndarray, ""], numbers: Search
+) -> Float[Array, "n _out"]:
     x, step = begin[:, 0], begin[:, 1]
     value_and_slope = jax.vmap(jax.value_and_grad(target.log_density))
 

@@ -49,11 +49,11 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         found = hidden(generator(key_look), state.target, state.law, looks, recipe)
         # By their own deviations, for a known one may be far wider. Of a known peak there is nothing to begin
         # again with; training sees to it that its law is right.
-        far = found and squares(peaks.points, found.peaks.points, found.peaks.choleskys).min(axis=0) > 1.0
-        if found is None or not np.any(far):
+        away = np.zeros(0) if found is None else squares(peaks.points, *found.peaks[:2]).min(axis=0)
+        if found is None or not (away > 1.0).any():
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
-        peaks = joined(peaks, found.peaks.rows(np.flatnonzero(far)), recipe.search)
+        peaks = joined(peaks, found.peaks.rows(np.flatnonzero(away > 1.0)), recipe.search)
         state = state.replace(peaks=peaks, laplace=None, one_normal=False, good=False, rounds=())
         state = state.replace(draws=None, network=None)
         for stage in (adapt, anneal):

@@ -11,7 +11,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.host import into, on_device, out_of
 from pushforward.latents import Latent, Mixture
-from pushforward.networks import Coupled, Identity
+from pushforward.networks import Identity
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.peaks import Peaks
 from pushforward.sampler import Sampler
@@ -137,8 +137,3 @@ class State:
     def map(self) -> Any:
         """The network, or the identity where there is none."""
         return Identity(self.dim) if self.network is None else self.network
-
-    @property
-    def start(self) -> Coupled | None:
-        """The map at which a training may begin."""
-        return self.network if isinstance(self.network, Coupled) else None

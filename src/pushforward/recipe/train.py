@@ -77,7 +77,7 @@ def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
 def parts_of(key: Key[Array, ""], state: State, settings: Settings) -> Parts:
     """Return all that training needs, from what stages before have found."""
     inside = InFrame(state.target, state.coordinates)
-    return build_parts(key, inside, settings, mixture=state.latent, draws=state.draws, network=state.start)
+    return build_parts(key, inside, settings, mixture=state.latent, draws=state.draws, network=state.network)
 
 
 def in_short(result: LoopResult) -> dict[str, Any]:
