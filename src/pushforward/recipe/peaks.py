@@ -12,7 +12,7 @@ from pushforward.base import Target
 from pushforward.frame import Frame
 from pushforward.host import hessians, in_tiles, on_device
 from pushforward.probing import evaluate
-from pushforward.recipe.table import Search
+from pushforward.recipe.table import Dimensions, Search
 
 
 class Peaks(NamedTuple):
@@ -200,6 +200,28 @@ def _climb(
     value, slope = tidy(*value_and_slope(x))
     x, value, _, steps = jax.lax.fori_loop(0, num_steps, body, (x, value, slope, step))
     return jnp.concatenate([x, steps, value[:, None]], axis=1)
+
+
+def tops_of(target: Target, walks: Walks, numbers: Search, dims: Dimensions) -> Peaks | None:
+    """Return the peaks that walks have come to, each once; `None` if no walk is anywhere."""
+    many = target.dim > dims.many
+    usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
+    if not usable.any():
+        return None
+    order = np.flatnonzero(usable)[np.argsort(-walks.values[usable])]
+    x, value = walks.points[order], walks.values[order]
+    # Walks on one peak end within rounding of each other, or along its ridge where it has one.
+    spread = np.std(x, axis=0) + 1e-12
+    apart: list[int] = []
+    for i in range(len(x)):
+        known = x[apart]
+        if np.all(np.max(np.abs(x[i] - known) / (1e-3 * spread + 1e-4 * np.abs(known) + 1e-8), axis=1) > 1):
+            apart.append(i)
+    limit = numbers.most_peaks_many if many else numbers.most_peaks
+    kept = [apart[i] for i in foremost(x[apart], value[apart], limit, numbers)]
+    points, value = to_the_top(target, x[kept], value[kept], numbers, dear=many)
+    peaks = Peaks(points, curvature_scales(target, points, numbers, spread), value)
+    return that_matter(peaks.rows(once_each(peaks, numbers)), numbers)
 
 
 def far_starts(

@@ -19,8 +19,7 @@ from pushforward.host import densities, generator, sampled, scores_at, squares
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.peaks import Peaks, between, climb_from, joined
-from pushforward.recipe.search import tops_of
+from pushforward.recipe.peaks import Peaks, between, climb_from, joined, tops_of
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Recipe, Residual, Search

@@ -19,19 +19,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.host import generator, heights, squares
 from pushforward.operations import DENSE, operations
-from pushforward.recipe.peaks import (
-    Peaks,
-    Walks,
-    between,
-    climb_from,
-    curvature_scales,
-    far_starts,
-    foremost,
-    joined,
-    once_each,
-    that_matter,
-    to_the_top,
-)
+from pushforward.recipe.peaks import Peaks, Walks, between, climb_from, far_starts, joined, tops_of
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Dimensions, Recipe, Search
@@ -89,31 +77,6 @@ def search_all(
         if quiet >= (1 if known == 1 else 2):
             break
     return peaks, trail
-
-
-def tops_of(target: Target, walks: Walks, numbers: Search, dims: Dimensions) -> Peaks | None:
-    """Return the peaks that walks have come to, each once; `None` if no walk is anywhere.
-
-    A peak's size is its Laplace mass, `log q + log det scale`.
-    """
-    many = target.dim > dims.many
-    usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
-    if not usable.any():
-        return None
-    order = np.flatnonzero(usable)[np.argsort(-walks.values[usable])]
-    x, value = walks.points[order], walks.values[order]
-    # Walks on one peak end within rounding of each other, or along its ridge where it has one.
-    spread = np.std(x, axis=0) + 1e-12
-    apart: list[int] = []
-    for i in range(len(x)):
-        known = x[apart]
-        if np.all(np.max(np.abs(x[i] - known) / (1e-3 * spread + 1e-4 * np.abs(known) + 1e-8), axis=1) > 1):
-            apart.append(i)
-    limit = numbers.most_peaks_many if many else numbers.most_peaks
-    kept = [apart[i] for i in foremost(x[apart], value[apart], limit, numbers)]
-    points, value = to_the_top(target, x[kept], value[kept], numbers, dear=many)
-    peaks = Peaks(points, curvature_scales(target, points, numbers, spread), value)
-    return that_matter(peaks.rows(once_each(peaks, numbers)), numbers)
 
 
 def _next_starts(
