@@ -92,12 +92,8 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         law = _next(rng, pool.draws, w, found, len(peaks.points), i, recipe)
     if found < numbers.enough or pool.fresh < 0.5 * numbers.fresh:
         return
-    # No draw is both learnt from and judged by.
-    x, quarter, held_out = out_of(frame, pool.draws), numbers.num_kept // 4, rng.random(len(w)) < 0.25
-    learnt = x[~held_out][chosen_by(rng, w[~held_out], numbers.num_kept - quarter)]
-    judged = x[held_out][chosen_by(rng, w[held_out], quarter)]
-    x = np.concatenate([rng.permutation(learnt), judged])
-    law, z, own = _judged(key_law, state, x, lambda rows: (rows[:-quarter], rows[-quarter:]), recipe)
+    x, part = _kept(rng, out_of(frame, pool.draws), w, numbers)
+    law, z, own = _judged(key_law, state, x, part, recipe)
     law = law._replace(latent=reweighed_by(law.latent, z, own, recipe.reweight))
     efficiency = usual(own, recipe.reweight.parts)
     row = {"log_z": float(log_sum(w)) - np.log(len(w)), "rounds": i + 1.0, "efficiency": efficiency}
@@ -135,3 +131,12 @@ def _next(
     most = max(1, int(effective(power * w) * len(w) / (recipe.law.rows_each * u.shape[1])))
     size = max(peaks, numbers.sizes[min(i + 1, len(numbers.sizes) - 1)])
     return fit_mixture(rng, rows, min(size, most), law=recipe.law)
+
+
+def _kept(rng: np.random.Generator, x: np.ndarray, w: np.ndarray, numbers: Adapt) -> tuple[np.ndarray, Split]:
+    """Return draws by their weights, and what parts them: no draw is both learnt from and judged by."""
+    held_out = rng.random(len(x)) < 0.25
+    quarter = numbers.num_kept // 4
+    learnt = x[~held_out][chosen_by(rng, w[~held_out], numbers.num_kept - quarter)]
+    judged = x[held_out][chosen_by(rng, w[held_out], quarter)]
+    return np.concatenate([rng.permutation(learnt), judged]), lambda rows: (rows[:-quarter], rows[-quarter:])

@@ -143,8 +143,10 @@ def marginals_of(
     bins, places = len(edges) + 1, np.asarray(numbers.places)
     means = np.concatenate([np.zeros(len(numbers.scales)), places, -places])
     scales = np.append(numbers.scales, np.full(2 * len(places), numbers.place_scale))
-    shares = _shares(means, scales, edges)
-    normal = _shares(np.zeros(1), np.ones(1), edges)[0]
+    # The share that each normal has of every bin, and the standard one at last.
+    below = ndtr((edges - np.append(means, 0.0)[:, None]) / np.append(scales, 1.0)[:, None])
+    found = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    shares, normal = found[:-1], found[-1]
     at = np.searchsorted(edges, z)
     held = np.stack([np.bincount(column, minlength=bins) for column in at.T])
     heavy = np.stack([np.bincount(column, weight, minlength=bins) for column in at.T])
@@ -157,8 +159,3 @@ def marginals_of(
         weights *= (wanted / (weights @ shares)) @ shares.T
     fields = weights, np.broadcast_to(means, weights.shape), np.broadcast_to(scales, weights.shape)
     return IndependentMixtures(*map(on_device, fields))
-
-
-def _shares(means: np.ndarray, scales: np.ndarray, edges: np.ndarray) -> Float[np.ndarray, "k bins"]:
-    below = ndtr((edges - means[:, None]) / scales[:, None])
-    return np.diff(below, axis=1, prepend=0.0, append=1.0)
