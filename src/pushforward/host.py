@@ -73,22 +73,22 @@ def _inverted(network: Any, u: Float[Array, "n dim"]) -> Float[Array, "n dim"]:
 
 def mapped(network: Any, z: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
     """Return what a network makes of latents."""
-    return _in_tiles(lambda rows: _mapped(network, rows), z, tile)
+    return in_tiles(lambda rows: _mapped(network, rows), z, tile)
 
 
 def inverted(network: Any, u: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
     """Return the latents of which an invertible network makes points."""
-    return _in_tiles(lambda rows: _inverted(network, rows), u, tile)
+    return in_tiles(lambda rows: _inverted(network, rows), u, tile)
 
 
 def heights(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
     """Return log densities, `tile` points in one go; what is not finite is as low as can be."""
-    return _finite(_in_tiles(lambda rows: _heights(target, rows), x, tile))
+    return _finite(in_tiles(lambda rows: _heights(target, rows), x, tile))
 
 
 def through(target: Target, network: Any, z: np.ndarray, tile: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the log densities at what a square map makes of latents, and its log determinants there."""
-    height, change = _in_tiles(lambda rows: _through(target, network, rows), z, tile).T
+    height, change = in_tiles(lambda rows: _through(target, network, rows), z, tile).T
     return _finite(height), change
 
 
@@ -101,21 +101,21 @@ def pulled(target: Target, network: Any, z: np.ndarray, tile: int) -> Float[np.n
 
 def densities(law: Latent, x: np.ndarray, tile: int) -> Float[np.ndarray, " n"]:
     """Return the log densities of a law at very many points, by a compiled program."""
-    return _in_tiles(lambda rows: _heights(law, rows), x, tile)
+    return in_tiles(lambda rows: _heights(law, rows), x, tile)
 
 
 def scores_at(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, "n dim"]:
     """Return scores; what is not finite is zero."""
-    found = _in_tiles(lambda rows: _scores(target, rows), x, tile)
+    found = in_tiles(lambda rows: _scores(target, rows), x, tile)
     return np.where(np.isfinite(found), found, 0.0)
 
 
 def hessians(target: Target, x: np.ndarray, tile: int) -> Float[np.ndarray, "k dim dim"]:
     """Return the second derivatives of the log density at each point."""
-    return _in_tiles(lambda rows: _hessians(target, rows), x, tile)
+    return in_tiles(lambda rows: _hessians(target, rows), x, tile)
 
 
-def _in_tiles(ask: Callable[[Array], Array], x: np.ndarray, tile: int) -> np.ndarray:
+def in_tiles(ask: Callable[[Array], Array], x: np.ndarray, tile: int) -> np.ndarray:
     """Ask at so many points in one go, the last ones made up: one program serves any number."""
     starts = range(0, len(x), tile)
     asked = [ask(on_device(np.resize(x[first : first + tile], (tile, *x.shape[1:])))) for first in starts]

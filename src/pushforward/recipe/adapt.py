@@ -21,7 +21,7 @@ from pushforward.recipe.mixtures import fit_mixture
 from pushforward.recipe.necks import along_necks
 from pushforward.recipe.reweight import reweighed_by
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Adapt, Recipe
 from pushforward.weights import chosen_by, effective, log_sum, usual
 
@@ -36,19 +36,17 @@ class Pool:
 
     def __init__(self, numbers: Adapt, dim: int):
         self.numbers, self.dim = numbers, dim
-        self.laws: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.laws: list[tuple[np.ndarray, ...]] = []
         self.draws, self.values = np.zeros((0, dim)), np.zeros(0)
         self.logs = np.zeros((0, 0))
         """Log density of each proposal, a column, at each draw."""
 
     def propose(self, rng: np.random.Generator, law: NormalMixture) -> np.ndarray:
         """Draw from a mixture, with the tails of t laws."""
-        weights, means, factors = (np.asarray(a, np.float64) for a in (law.weights, law.means, law.choleskys))
-        fields = weights, means, factors
-        self.laws.append(fields)
+        self.laws.append(tuple(np.asarray(a, np.float64) for a in (law.weights, law.means, law.choleskys)))
         count, freedom = self.numbers.num_draws, self.numbers.freedom
         longer = np.sqrt(freedom / rng.chisquare(freedom, (count, 1)))
-        return placed(rng, longer * rng.standard_normal((count, self.dim)), *fields)
+        return placed(rng, longer * rng.standard_normal((count, self.dim)), *self.laws[-1])
 
     def add(self, u: np.ndarray, values: np.ndarray) -> None:
         """Add the draws of the latest proposal, with the log density of the target there."""
@@ -57,7 +55,7 @@ class Pool:
         self.logs = np.concatenate([np.hstack([self.logs, old]), new])
         self.draws, self.values = np.concatenate([self.draws, u]), np.concatenate([self.values, values])
 
-    def _of(self, law: tuple[np.ndarray, np.ndarray, np.ndarray], u: np.ndarray) -> np.ndarray:
+    def _of(self, law: tuple[np.ndarray, ...], u: np.ndarray) -> np.ndarray:
         return log_sum(normal_logs(u, *law, freedom=self.numbers.freedom))
 
     @property
@@ -74,8 +72,7 @@ class Pool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Draw, weigh and fit in turn; yields draws and a law if weights become equal enough."""
-    peaks, numbers = state.peaks, recipe.adapt
-    assert peaks is not None
+    peaks, numbers = known(state.peaks), recipe.adapt
     key_draws, key_law = jax.random.split(key)
     rng, pool = generator(key_draws), Pool(numbers, state.dim)
     start = first_start(peaks, recipe.annealing)
@@ -98,14 +95,11 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     x, part = _kept(rng, out_of(frame, pool.draws), w, numbers)
     law, z, own = _judged(key_law, state, x, part, recipe)
     law = law._replace(latent=reweighed_by(law.latent, z, own, recipe.reweight))
-    row = {
-        "log_z": float(log_sum(w)) - np.log(len(w)),
-        "rounds": i + 1.0,
-        "efficiency": usual(own, recipe.reweight.parts),
-    }
+    efficiency = usual(own, recipe.reweight.parts)
+    row = {"log_z": float(log_sum(w)) - np.log(len(w)), "rounds": i + 1.0, "efficiency": efficiency}
     # A poor law of good draws: a map may follow them where no mixture does.
-    good, one = row["efficiency"] > numbers.good, hangs_together(law.latent, recipe.law)
-    yield state.with_law(law, x, row, good=good, one_normal=one)
+    one = hangs_together(law.latent, recipe.law)
+    yield state.with_law(law, x, row, good=efficiency > numbers.good, one_normal=one)
 
 
 def _judged(
@@ -114,13 +108,12 @@ def _judged(
     """Return the law that stands best for draws, along necks if need be, with weighed draws of it."""
     key_law, key_judge = jax.random.split(key)
     rng, tile, parts = generator(key_judge), recipe.search.tile, recipe.reweight.parts
-    assert state.peaks is not None
 
     def weighed(law: Approximation) -> tuple[Approximation, np.ndarray, np.ndarray]:
         z = sampled(rng, law.latent, recipe.adapt.judged)
         return law, z, law.weights(state.target, z, tile)
 
-    plain = weighed(stand_in(key_law, x, recipe, state.peaks.points, state.laplace, part))
+    plain = weighed(stand_in(key_law, x, recipe, known(state.peaks).points, state.laplace, part))
     if usual(plain[2], parts) > good_for_maps(state.dim, recipe.maps):
         return plain
     seen = along_necks(rng, state.target, x, recipe, float(np.mean(plain[2])))
@@ -136,8 +129,7 @@ def _next(
     while effective(power * w) * len(w) < numbers.least and power > 1e-3:
         power *= 0.7
     rows = u[chosen_by(rng, power * w, numbers.rows)]
-    effective_rows = effective(power * w) * len(w)
-    most = max(1, int(effective_rows / (recipe.law.rows_each * u.shape[1])))
+    most = max(1, int(effective(power * w) * len(w) / (recipe.law.rows_each * u.shape[1])))
     size = max(peaks, numbers.sizes[min(i + 1, len(numbers.sizes) - 1)])
     return fit_mixture(rng, rows, min(size, most), law=recipe.law)
 

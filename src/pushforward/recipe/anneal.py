@@ -22,7 +22,7 @@ from pushforward.recipe.mixtures import reweighed
 from pushforward.recipe.necks import along_necks
 from pushforward.recipe.peaks import Peaks
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Annealing, Recipe
 from pushforward.weights import effective
 
@@ -34,15 +34,13 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Find modes, weights, scales and tails; yields after every round, each better than the one before."""
-    target, numbers, peaks = state.target, recipe.annealing, state.peaks
-    assert peaks is not None
-    plan, tile = numbers.plan(state.dim), recipe.search.tile
-    law = first_start(peaks, numbers)
+    plan, tile = recipe.annealing.plan(state.dim), recipe.search.tile
+    law = first_start(known(state.peaks), recipe.annealing)
     start, last = law.latent, False
     while not last:
         key_anneal, key_fit = jax.random.split(jax.random.fold_in(key, len(state.rounds)))
         clock.observe(f"tempered particles, round {len(state.rounds) + 1}")
-        result = anneal(key_anneal, law.inside(target), start, plan)
+        result = anneal(key_anneal, law.inside(state.target), start, plan)
         x = law.draws(np.asarray(result.draws, np.float64), tile)
         law, w = _fitted(key_fit, state, recipe, x, law)
         before, found = state.efficiency, effective(w)
@@ -64,8 +62,7 @@ def _fitted(
     rng = generator(key_judge)
     law, w, bound = before, np.zeros(0), -np.inf
     if not before.necks:
-        assert state.peaks is not None
-        law = stand_in(key_law, x, recipe, state.peaks.points, state.laplace)
+        law = stand_in(key_law, x, recipe, known(state.peaks).points, state.laplace)
         w = weighed(rng, state.target, law, recipe)
         if isinstance(law.latent, NormalMixture):
             z = law.latents(x, recipe.search.tile)
@@ -74,10 +71,8 @@ def _fitted(
             return law, w
         bound = float(np.mean(w))
     seen = along_necks(rng, state.target, x, recipe, bound)
-    if seen is None and len(w):
-        return law, w
     law = seen or law
-    return law, weighed(rng, state.target, law, recipe)
+    return law, w if seen is None and len(w) else weighed(rng, state.target, law, recipe)
 
 
 def _judged(state: State, recipe: Recipe, found: float, before: float) -> tuple[State, bool]:

@@ -18,7 +18,7 @@ from pushforward.latents import NormalMixture
 from pushforward.recipe.judge import can_fall_back, least_efficiency, lies_low, some
 from pushforward.recipe.reweight import is_cut
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Recipe
 from pushforward.training.outcome import Outcome
 
@@ -34,25 +34,18 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Hand back the particles where the map's draws lie much lower than theirs."""
-    assert state.draws is not None
-    if is_cut(state.outcome, clock):
-        return
     key_look, key_walk = jax.random.split(key)
-    if not lies_low(generator(key_look), state, recipe):
+    if is_cut(state.outcome, clock) or not lies_low(generator(key_look), state, recipe):
         return
     clock.observe("particles go on by replica exchange")
     # What only cuts must not change what comes out.
     end = clock.until(recipe.clock.walk_until) if clock.plans else float("inf")
-    latent = around_particles(key_walk, InFrame(state.target, state.coordinates), state.draws, recipe, end)
-    assert state.log_z is not None
-    yield state.replace(
-        latent=latent,
-        network=None,
-        reverted=True,
-        metrics={"log_z": state.log_z},
-        notes={f"map_{n}": v for n, v in state.metrics.items()} | {"particles": len(latent.weights)},
-        why=f"{state.why} The sampler is the annealed particles instead, each moved a little.",
-    )
+    inside = InFrame(state.target, state.coordinates)
+    latent = around_particles(key_walk, inside, known(state.draws), recipe, end)
+    notes = {f"map_{n}": v for n, v in state.metrics.items()} | {"particles": len(latent.weights)}
+    why = f"{state.why} The sampler is the annealed particles instead, each moved a little."
+    state = state.replace(latent=latent, network=None, reverted=True, notes=notes, why=why)
+    yield state.replace(metrics={"log_z": known(state.log_z)})
 
 
 def around_particles(
@@ -60,7 +53,7 @@ def around_particles(
     target: Target,
     draws: Float[Array, "m dim"],
     recipe: Recipe,
-    deadline: float = float("inf"),
+    deadline: float = np.inf,
 ) -> NormalMixture:
     """Return equal normals around the points to which a Langevin step's drift takes particles.
 

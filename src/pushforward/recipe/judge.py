@@ -14,7 +14,7 @@ from pushforward.base import Target
 from pushforward.frame import InFrame
 from pushforward.host import heights, mapped, sampled
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Judge, Maps, Recipe
 from pushforward.training.loop import Row
 from pushforward.weights import log_sum, usual
@@ -45,9 +45,6 @@ def some(rng: np.random.Generator, draws: Float[Array, "m dim"], count: int) -> 
     return np.asarray(draws, np.float64)[rng.permutation(len(draws))[:count]]
 
 
-# Particles.
-
-
 def weighed(
     rng: np.random.Generator, target: Target, law: Approximation, recipe: Recipe, count: int | None = None
 ) -> Float[np.ndarray, " n"]:
@@ -58,17 +55,8 @@ def weighed(
 
 def good_for_maps(dim: int, numbers: Maps) -> float:
     """Return the efficiency from which on particles need not be seen through a map, or through another."""
-    if dim < numbers.good_until:
-        return numbers.good
-    return max(math.exp(-numbers.good_nats * dim), numbers.good_least)
-
-
-def nothing_to_learn(state: State, recipe: Recipe) -> bool:
-    """Whether the law that particles or proposals came to is the target already, by its own weights."""
-    return recipe.training.judged and state.efficiency > recipe.judge.learnt
-
-
-# Training.
+    many = max(math.exp(-numbers.good_nats * dim), numbers.good_least)
+    return numbers.good if dim < numbers.good_until else many
 
 
 def learnt(seen: Sequence[float], numbers: Judge) -> bool:
@@ -88,9 +76,6 @@ def in_vain(row: Row, num_steps: int, dim: int, recipe: Recipe) -> bool:
     return late and not row.get("efficiency", 1.0) >= numbers.in_vain and is_low(below, dim, numbers)
 
 
-# The end.
-
-
 def can_fall_back(dim: int, recipe: Recipe) -> bool:
     """Whether particles can stand for a law in so many dimensions."""
     return 1 < dim <= recipe.fallback.most_dim
@@ -104,11 +89,9 @@ def is_low(below: float, dim: int, numbers: Judge) -> bool:
 def lies_low(rng: np.random.Generator, state: State, recipe: Recipe) -> bool:
     """Whether a sampler's draws lie much lower than the particles, by the medians of their log densities."""
     target, numbers, tile = InFrame(state.target, state.coordinates), recipe.judge, recipe.search.tile
-    assert state.draws is not None
-    assert state.latent is not None
-    z = sampled(rng, state.latent, numbers.low_draws)
+    z = sampled(rng, known(state.latent), numbers.low_draws)
     ours = heights(target, mapped(state.map, z, tile), tile)
-    theirs = float(np.median(heights(target, some(rng, state.draws, numbers.low_draws), tile)))
+    theirs = float(np.median(heights(target, some(rng, known(state.draws), numbers.low_draws), tile)))
     # Draws that are nowhere are nothing to come back to.
     return math.isfinite(theirs) and is_low(theirs - float(np.median(ours)), state.dim, numbers)
 

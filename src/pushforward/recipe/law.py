@@ -15,6 +15,8 @@ from pushforward.recipe.table import Annealing, Law, Recipe
 Split = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Parts draws into those to learn from and those to judge by."""
 
+Rows = Float[np.ndarray, "_m dim"]
+
 
 def frame_from_draws(
     draws: Float[Array | np.ndarray, "n dim"],
@@ -40,8 +42,7 @@ def frame_from_draws(
     bent = Frame(*(on_device(each) for each in (q50, scale, bends, np.zeros(dim), np.eye(dim))))
     v = into(bent, x)
     covariance = _without_chance(np.cov(v, rowvar=False).reshape(dim, dim), len(v) / correlated, law)
-    ridge = 1e-8 * np.trace(covariance) / dim * np.eye(dim)
-    factor = np.linalg.cholesky(covariance + ridge)
+    factor = np.linalg.cholesky(covariance + 1e-8 * np.trace(covariance) / dim * np.eye(dim))
     return Frame(bent.centre, bent.scale, bent.bend, on_device(v.mean(0)), on_device(factor))
 
 
@@ -64,9 +65,9 @@ def _without_chance(covariance: np.ndarray, num_draws: float, law: Law) -> np.nd
 
 def stand_in(
     key: Key[Array, ""],
-    x: Float[np.ndarray, "m dim"],
+    x: Rows,
     recipe: Recipe,
-    peaks: Float[np.ndarray, "k dim"],
+    peaks: Rows,
     laplace: Frame | None = None,
     part: Split | None = None,
 ) -> Approximation:
@@ -76,15 +77,20 @@ def stand_in(
     unequal weight. Where there is one peak, the frame of its curvature, `laplace`, may be better than any
     from draws, few as they are for a covariance.
     """
-    part = part or populations(recipe.annealing)
-    wanted, found = components_for(len(peaks), recipe.annealing), []
+    numbers, part, found = recipe.annealing, part or populations(recipe.annealing), []
+    wanted = numbers.components_many if len(peaks) > numbers.many_peaks else numbers.components
     for frame in frames_of(x, recipe):
         latent = mixture_of(key, into(frame, x), wanted, into(frame, peaks), recipe, part)
         found.append(Approximation(frame, latent))
     if laplace is not None:
         found.append(Approximation(laplace, standard(laplace.dim)))
     held_out = part(x)[1]
-    return max(found, key=lambda each: log_likelihood(each, held_out))
+
+    def log_likelihood(law: Approximation) -> float:
+        u = into(law.frame, held_out)
+        return float(np.mean(log_densities(law.latent, u) - log_det(law.frame, u)))
+
+    return max(found, key=log_likelihood)
 
 
 def frames_of(x: Float[Array | np.ndarray, "m dim"], recipe: Recipe) -> list[Frame]:
@@ -94,17 +100,6 @@ def frames_of(x: Float[Array | np.ndarray, "m dim"], recipe: Recipe) -> list[Fra
     if np.any(np.asarray(frames[0].bend) > 0):
         frames.append(frame_from_draws(x, bend=False, **words))
     return frames
-
-
-def components_for(num_peaks: int, numbers: Annealing) -> int:
-    """Return how many normals a mixture may have."""
-    return numbers.components_many if num_peaks > numbers.many_peaks else numbers.components
-
-
-def log_likelihood(law: Approximation, x: Float[np.ndarray, "m dim"]) -> float:
-    """Return the mean log density of draws under a law without a map."""
-    u = into(law.frame, x)
-    return float(np.mean(log_densities(law.latent, u) - log_det(law.frame, u)))
 
 
 def populations(numbers: Annealing) -> Split:
@@ -118,47 +113,27 @@ def split(u: np.ndarray, populations: int) -> tuple[np.ndarray, np.ndarray]:
     Populations follow each other, and a particle moves little between them, nor far from its copies beside
     it: whole stretches of particles are held out, in all populations.
     """
-    each = len(u) // populations
-    runs = u[: populations * each].reshape(populations, each, -1)
+    each, dim = len(u) // populations, u.shape[1]
+    runs = u[: populations * each].reshape(populations, each, dim)
     at = 3 * each // 4
-    return runs[:, :at].reshape(populations * at, -1), runs[:, at:].reshape(populations * (each - at), -1)
+    return runs[:, :at].reshape(-1, dim), runs[:, at:].reshape(-1, dim)
 
 
 def mixture_of(
-    key: Key[Array, ""],
-    u: Float[np.ndarray, "m dim"],
-    wanted: int,
-    peaks: Float[np.ndarray, "k dim"],
-    recipe: Recipe,
-    part: Split,
+    key: Key[Array, ""], u: Rows, wanted: int, peaks: Rows, recipe: Recipe, part: Split
 ) -> Mixture:
     """Fit mixtures of several sizes; return the smallest that unseen draws hardly tell from the best.
 
     Components to spare cost nothing in likelihood and yet do harm: they are narrow, and the mixture's score,
     from which Fisher training starts, is jagged between them.
     """
-    train, held_out = part(u)
-    fits = _fits(generator(key), train, wanted, peaks, recipe.law)
-    found = [float(np.mean(log_densities(mixture, held_out))) for mixture in fits]
-    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - recipe.law.tolerance)
-
-
-def _fits(
-    rng: np.random.Generator,
-    train: Float[np.ndarray, "m dim"],
-    wanted: int,
-    peaks: Float[np.ndarray, "k dim"],
-    law: Law,
-) -> list[Mixture]:
-    """Return fits, the simplest first; full covariances may have many entries for the draws there are."""
+    rng, law, dim, (train, held_out) = generator(key), recipe.law, u.shape[1], part(u)
     train = train[rng.permutation(len(train))[: law.rows]]
-    dim = train.shape[1]
     # In its frame the law is white; coordinates on their own need fewer rows than shapes do.
     fits: list[Mixture] = [standard(dim), fit_independent(train[: law.entries // dim], law)]
-    # So many components as the draws can pay for.
+    # So many components as the draws can pay for: full covariances have many entries.
     most = max(1, min(wanted, len(train) // (law.rows_each * dim)))
-    sizes = [size for size in (*law.sizes, most) if size <= most]
-    for size in dict.fromkeys(sizes):
+    for size in dict.fromkeys(size for size in (*law.sizes, most) if size <= most):
         fits.append(fit_mixture(rng, train, size, law=law))
     if 1 < len(peaks) <= most:
         # Among many modes far apart, rows chosen far from each other still miss some; the peaks do not.
@@ -166,7 +141,8 @@ def _fits(
             fits.append(fit_mixture(rng, train, len(peaks), law=law, centres=peaks, shared=shared))
     elif most > 1:
         fits.append(fit_mixture(rng, train, most, law=law, shared=law.alike[0]))
-    return fits
+    found = [float(np.mean(log_densities(mixture, held_out))) for mixture in fits]
+    return next(m for m, value in zip(fits, found, strict=True) if value >= max(found) - law.tolerance)
 
 
 def hangs_together(latent: Latent, law: Law) -> bool:

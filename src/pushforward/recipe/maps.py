@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from pushforward.frame import Frame
-from pushforward.host import generator, into, on_device, out_of
+from pushforward.host import generator, into, on_device
 from pushforward.latents import Latent, Mixture, standard
 from pushforward.mcmc.annealed import anneal
 from pushforward.networks import Coupled, coupled
@@ -24,7 +24,7 @@ from pushforward.recipe.judge import good_for_maps, weighed
 from pushforward.recipe.law import frame_from_draws, mixture_of, populations, widened
 from pushforward.recipe.necks import filled_up
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Maps, Recipe
 from pushforward.weights import effective
 
@@ -49,15 +49,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         law = Approximation(state.coordinates, state.mixture, network)
         result = anneal(key_anneal, law.inside(state.target), widened(law, recipe), plan)
         found = effective(weighed(generator(key_judge), state.target, law, recipe))
-        state = state.replace(
-            network=network,
-            one_normal=False,
-            draws=jax.vmap(network)(result.draws),
-            log_z=result.log_z,
-            rounds=(*state.rounds, {**result.row(), "efficiency": found}),
-            good=found > good_for_maps(state.dim, numbers),
-            next_cost=1.0,
-        )
+        draws, good = jax.vmap(network)(result.draws), found > good_for_maps(state.dim, numbers)
+        rounds = (*state.rounds, {**result.row(), "efficiency": found})
+        state = state.replace(network=network, draws=draws, log_z=result.log_z, rounds=rounds, good=good)
+        state = state.replace(one_normal=False, next_cost=1.0)
         yield state
         if state.good:
             return
@@ -66,11 +61,10 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
 def _fitted(key: Key[Array, ""], state: State, recipe: Recipe, steps: int) -> Coupled:
     """Return the likeliest map of the state's draws, from its own on or from the identity."""
     key_begin, key_fit = jax.random.split(key)
-    assert state.draws is not None
     begin = coupled(key_begin, state.dim, **recipe.maps.sizes(recipe.training))
     if state.network is not None:
         begin = filled_up(begin, state.network) or begin
-    return fit_coupled(key_fit, state.draws, state.mixture, steps, recipe.maps, begin)
+    return fit_coupled(key_fit, known(state.draws), state.mixture, steps, recipe.maps, begin)
 
 
 def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
@@ -79,26 +73,23 @@ def _likeliest(key: Key[Array, ""], state: State, recipe: Recipe) -> State:
     A bend is right where a coordinate has heavy tails of its own, and in the way where another coordinate
     makes them. Which it is, short fits say, by the likelihood of draws they have not seen.
     """
-    assert state.draws is not None
     key_fit, key_map = jax.random.split(key)
-    x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
-
-    part = populations(recipe.annealing)
+    x, part, frames = state.outside, populations(recipe.annealing), [state.coordinates]
     held_out, size = part(x)[1], state.mixture.weights.shape[-1]
-    straight = frame_from_draws(x, bend=False, law=recipe.law, correlated=recipe.annealing.num_snapshots)
-    bends = bool(np.any(np.asarray(state.coordinates.bend) > 0))
+    if np.any(np.asarray(state.coordinates.bend) > 0):
+        frames.append(
+            frame_from_draws(x, bend=False, law=recipe.law, correlated=recipe.annealing.num_snapshots)
+        )
     best, found = state, -np.inf
-    for number, frame in enumerate([state.coordinates, straight] if bends else [state.coordinates]):
+    for number, frame in enumerate(frames):
         key_frame, u = jax.random.fold_in(key_map, number), into(frame, x)
         latents: list[Mixture] = [standard(state.dim)]
         if size > 1:
-            again = mixture_of(key_fit, u, size, u[:0], recipe, part) if number else state.mixture
-            latents.append(again)
+            latents.append(mixture_of(key_fit, u, size, u[:0], recipe, part) if number else state.mixture)
         for which, latent in enumerate(latents):
             trial = state.replace(latent=latent, draws=on_device(part(u)[0]))
-            network = _fitted(
-                jax.random.fold_in(key_frame, which), trial, recipe, recipe.maps.steps_to_choose
-            )
+            key_fitted = jax.random.fold_in(key_frame, which)
+            network = _fitted(key_fitted, trial, recipe, recipe.maps.steps_to_choose)
             value = float(log_likelihood(network, latent, frame, on_device(held_out)))
             if value > found:
                 best, found = state.replace(frame=frame, latent=latent, draws=on_device(u)), value

@@ -11,17 +11,7 @@ from pushforward.base import Target
 from pushforward.checks import check_choice
 from pushforward.frozen import plain
 from pushforward.operations import operations
-from pushforward.recipe import (
-    adapt,
-    anneal,
-    fallback,
-    maps,
-    path_laplace,
-    residual,
-    reweight,
-    search,
-    train,
-)
+from pushforward.recipe import adapt, anneal, fallback, maps, path_laplace, residual, reweight, search, train
 from pushforward.recipe.settings import Settings
 from pushforward.recipe.stages import Stage
 from pushforward.recipe.state import State
@@ -112,9 +102,6 @@ class _Methods(Mapping[str, Method]):
     def __getitem__(self, name: str) -> Method:
         return _made(name)
 
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
-
     def __iter__(self) -> Iterator[str]:
         return iter((*_CHOICES, "annealed"))
 
@@ -165,39 +152,29 @@ def method_of(method: str | Method | None, settings: Settings | None, recipe: Re
         raise ValueError(
             "`settings` and `recipe` were both given: `recipe.training` are its settings. Give one."
         )
-    base = method if isinstance(method, Method) else None
-    if base is None and asked is not None:
-        base = METHODS[check_choice(asked, "method", METHODS)]
-    if settings is not None:
-        known = base or METHODS.get(settings.method) or of_settings(settings)
-        return known.replace(training=settings)
-    if recipe is not None:
-        stages = (base or METHODS.get(recipe.training.method) or of_settings(recipe.training)).stages
-        return Method(recipe.training.method, stages, recipe)
-    return base or METHODS["default"]
+    base = METHODS[check_choice(method, "method", METHODS)] if isinstance(method, str) else method
+    training = settings if recipe is None else recipe.training
+    if training is None:
+        return base or METHODS["default"]
+    base = base or METHODS.get(training.method) or of_settings(training)
+    return base.replace(training=settings) if recipe is None else Method(training.method, base.stages, recipe)
 
 
 def for_target(recipe: Recipe, target: Target) -> Recipe:
     """Return the recipe with what was left open filled in for a target; what is set stays set."""
-    work = operations(target)
+    few, many, work = recipe.open, recipe.annealing, operations(target)
+    size = _level(few.batch_sizes, target.dim, few.batch_work / work, few.least_batch)
+    count = _level(many.particles, target.dim, many.work / work, many.least_particles)
     return recipe.replace(
-        training={"batch_size": recipe.training.batch_size or _batch_size(recipe, target.dim, work)},
-        annealing={"num_particles": recipe.annealing.num_particles or _particles(recipe, target.dim, work)},
+        training={"batch_size": recipe.training.batch_size or size},
+        annealing={"num_particles": recipe.annealing.num_particles or count},
     )
 
 
-def _batch_size(recipe: Recipe, dim: int, work: float) -> int:
-    """Return how many draws a step takes: fewer where each call of the target is much work."""
-    numbers = recipe.open
-    wanted = next(size for most, size in numbers.batch_sizes if dim <= most)
-    return min(wanted, 2 ** int(np.log2(max(numbers.batch_work / work, numbers.least_batch))))
-
-
-def _particles(recipe: Recipe, dim: int, work: float) -> int:
-    """Return how many particles a target gets: the cost of a round stays level."""
-    numbers = recipe.annealing
-    wanted = next(count for most, count in numbers.particles if dim <= most)
-    return min(wanted, 2 ** int(np.log2(max(numbers.work / work, numbers.least_particles))))
+def _level(table: tuple[tuple[int, int], ...], dim: int, affordable: float, least: int) -> int:
+    """Return how many points are looked at together in so many dimensions: fewer where each is much work."""
+    wanted = next(count for most, count in table if dim <= most)
+    return min(wanted, 2 ** int(np.log2(max(affordable, least))))
 
 
 def changes_of(recipe: Recipe) -> dict[str, Any]:

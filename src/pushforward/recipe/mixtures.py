@@ -67,14 +67,9 @@ def fit_mixture(
 
 def _covariances(shares: np.ndarray, x: np.ndarray, means: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Return the covariance of every component, of rows that belong to it by shares."""
-    (k, dim), (i, j) = means.shape, np.triu_indices(x.shape[1])
-    moments, rows = np.zeros((k, len(i))), max(64, 2**20 // len(i))
-    for first in range(0, len(x), rows):
-        y = x[first : first + rows]
-        moments += shares[first : first + rows].T @ (y[:, i] * y[:, j])
-    found = np.empty((k, dim, dim))
-    found[:, i, j] = found[:, j, i] = moments / mass[:, None] - means[:, i] * means[:, j]
-    return found
+    columns = np.ascontiguousarray(x.T)
+    moments = np.stack([(each * columns) @ x for each in np.ascontiguousarray(shares.T)])
+    return moments / mass[:, None, None] - means[:, :, None] * means[:, None, :]
 
 
 def fit_independent(x: Float[np.ndarray, "n dim"], law: Law) -> IndependentMixtures:

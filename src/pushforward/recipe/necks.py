@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
@@ -139,19 +139,16 @@ def neck_map(x: Float[np.ndarray, "m dim"], recipe: Recipe, *, white: bool) -> A
     moved = on_device(shift), on_device(matrix * half * np.exp(units))
     shifts = np.exp(-units)[:, None] * found.shifts
     known = found._replace(offsets=found.offsets - units, shifts=shifts)
+    network = Coupled(tuple(_net(layer, known, recipe.necks) for layer in range(num_layers(frame.dim))))
     scaled = Frame(frame.centre, frame.scale, frame.bend, *moved)
-    return Approximation(scaled, standard(frame.dim), map_of(known, recipe.necks), found.necks)
-
-
-def map_of(found: Widths, numbers: Necks) -> Coupled:
-    """Return the map that multiplies by those widths and adds those shifts.
-
-    Each coordinate follows a neck in the first layer that keeps this and moves that.
-    """
-    return Coupled(tuple(_net(layer, found, numbers) for layer in range(num_layers(len(found.offsets)))))
+    return Approximation(scaled, standard(frame.dim), network, found.necks)
 
 
 def _net(layer: int, found: Widths, numbers: Necks) -> MLP:
+    """Return a layer of the map that multiplies by those widths and adds those shifts.
+
+    Each coordinate follows a neck in the first layer that keeps this and moves that.
+    """
     dim, units = len(found.offsets), numbers.knots * len(found.necks)
     first, first_bias = np.zeros((units, dim)), np.zeros(units)
     last, last_bias = np.zeros((2 * dim, units)), np.zeros(2 * dim)
@@ -169,34 +166,26 @@ def _net(layer: int, found: Widths, numbers: Necks) -> MLP:
         main = np.abs(found.slopes[moved]).argmax(1) == neck
         logs = slopes[moved] * grid[:, None] + np.where(main, found.offsets[moved], 0.0)
         wanted = np.column_stack([unbounded(logs), found.shifts[moved, neck] * grid[:, None]])
-        features = np.column_stack([_silu(sharp * (grid[:, None] - knots)), np.ones(len(grid))])
+        h = sharp * (grid[:, None] - knots)
+        features = np.column_stack([h / (1.0 + np.exp(-h)), np.ones(len(grid))])
         # Best where most draws are; the floor is for where none have been yet.
         matters = np.sqrt(np.exp(-0.5 * grid**2) + numbers.floor)[:, None]
         weights = np.linalg.lstsq(matters * features, matters * wanted, rcond=1e-9)[0]
         rows = [*moved, *(dim + j for j in moved)]
         last[rows, mine] = weights[:-1].T
         last_bias[rows] += weights[-1]
-    return _deep(first, first_bias, last, last_bias)
+    # A second hidden layer passes on: `silu(h) - silu(-h) = h`.
+    both = np.concatenate([np.eye(units), -np.eye(units)])
+    weights = first, both, np.concatenate([last, -last], axis=1)
+    biases = first_bias, np.zeros(2 * units), last_bias
+    single = (tuple(jnp.asarray(a, float) for a in arrays) for arrays in (weights, biases))
+    return MLP(*single, activation="silu", skip=False)
 
 
 def _layer_of(j: int, neck: int) -> int:
     """Return the first layer that keeps `neck` and moves `j`."""
     bit = (j ^ neck) & -(j ^ neck)
     return 2 * (bit.bit_length() - 1) + int(bool(neck & bit))
-
-
-def _silu(x: np.ndarray) -> np.ndarray:
-    return x / (1.0 + np.exp(-x))
-
-
-def _deep(first: np.ndarray, first_bias: np.ndarray, last: np.ndarray, last_bias: np.ndarray) -> MLP:
-    """Return a net of two hidden layers, the second of which passes on: `silu(h) - silu(-h) = h`."""
-    units = len(first)
-    both = np.concatenate([np.eye(units), -np.eye(units)])
-    weights = first, both, np.concatenate([last, -last], axis=1)
-    biases = first_bias, np.zeros(2 * units), last_bias
-    single = (tuple(jnp.asarray(a, float) for a in arrays) for arrays in (weights, biases))
-    return MLP(*single, activation="silu", skip=False)
 
 
 def filled_up(fresh: Coupled, narrow: Coupled) -> Coupled | None:
@@ -211,11 +200,7 @@ def filled_up(fresh: Coupled, narrow: Coupled) -> Coupled | None:
         if not alike or any(n > m for a, b in pairs for n, m in zip(a.shape, b.shape, strict=True)):
             return None
         biases = [b.at[: len(a)].set(a) for a, b in zip(net.biases, wide.biases, strict=True)]
-        nets.append(MLP(tuple(_corner(a, b) for a, b in pairs), tuple(biases), net.activation, net.skip))
+        # The old units see nothing of the new ones.
+        weights = [b.at[: len(a)].set(0.0).at[: len(a), : a.shape[1]].set(a) for a, b in pairs]
+        nets.append(MLP(tuple(weights), tuple(biases), net.activation, net.skip))
     return Coupled(tuple(nets))
-
-
-def _corner(old: Float[Array, "_a _b"], fresh: Float[Array, "_c _d"]) -> Float[Array, "_c _d"]:
-    """Return `fresh` with `old` in its corner, whose units see nothing of the new ones."""
-    rows, columns = old.shape
-    return fresh.at[:rows].set(0.0).at[:rows, :columns].set(old)

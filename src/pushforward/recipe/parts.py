@@ -19,6 +19,7 @@ from pushforward.objectives.base import Objective
 from pushforward.objectives.exact_kl import ExactKL
 from pushforward.recipe.necks import filled_up
 from pushforward.recipe.settings import Settings
+from pushforward.recipe.state import known
 from pushforward.training.alternating import Parts
 
 
@@ -40,7 +41,7 @@ def build_parts(
     *,
     mixture: Latent | None = None,
     draws: Float[Array, "m dim"] | None = None,
-    network: Coupled | None = None,
+    network: Any = None,
 ) -> Parts:
     """Return the parts of the alternating algorithm for a target already in its frame.
 
@@ -53,6 +54,8 @@ def build_parts(
     found = build_matching(settings, target)
     needs_net = found is not None and not hasattr(found, "fit")
     fresh = build_network(key_network, settings, latent.dim, target.dim)
+    each, decays = settings.score_steps, (settings.score_beta1, settings.beta2)
+    ends = settings.final_rate, settings.clip
     return Parts(
         target=target,
         latent=latent,
@@ -60,29 +63,15 @@ def build_parts(
         matching=found,
         network=_begin(fresh, network),
         score_net=build_score_net(key_score, settings, latent, target.dim) if needs_net else None,
-        optimiser=_adam(
-            settings.learning_rate,
-            settings.final_rate,
-            settings.num_steps,
-            (settings.beta1, settings.beta2),
-            settings.clip,
-        ),
-        score_optimiser=_adam(
-            settings.score_learning_rate,
-            settings.final_rate,
-            settings.num_steps * settings.score_steps,
-            (settings.score_beta1, settings.beta2),
-            settings.clip,
-        ),
+        optimiser=_adam(settings.learning_rate, settings.num_steps, (settings.beta1, settings.beta2), *ends),
+        score_optimiser=_adam(settings.score_learning_rate, settings.num_steps * each, decays, *ends),
         batch_size=settings.batch_size,
         score_batch_size=settings.score_batch_size,
-        score_steps=settings.score_steps if needs_net else 0,
+        score_steps=each if needs_net else 0,
         num_steps=settings.num_steps,
         ema=settings.ema,
         score_ema=settings.score_ema,
-        tempering=_warming(settings.tempering, settings.tempering_until)
-        if settings.tempering != 1.0
-        else None,
+        tempering=_warming(settings.tempering, settings.tempering_until),
     )
 
 
@@ -91,72 +80,56 @@ def build_latent(settings: Settings, dim: int, mixture: Latent | None) -> Latent
     if isinstance(settings.latent, Latent):
         return settings.latent
     if settings.latent == "mixture":
-        assert mixture is not None
-        return mixture
-    return {"normal": Normal, "uniform": Uniform}[settings.latent](
-        settings.latent_dim or dim + settings.extra_latents
-    )
+        return known(mixture)
+    law = Normal if settings.latent == "normal" else Uniform
+    return law(settings.latent_dim or dim + settings.extra_latents)
 
 
 def build_network(key: Key[Array, ""], settings: Settings, latent_dim: int, dim: int) -> Any:
     """Return the sampler's network."""
-    sizes = {"width": settings.width, "depth": settings.depth, "activation": settings.activation}
     if not isinstance(settings.network, str):
         return settings.network(key, latent_dim, dim)
-    if settings.network == "modulated":
-        return modulated(key, dim, **sizes)
-    if settings.network == "coupled":
-        return coupled(key, dim, **sizes)
-    return mlp(key, latent_dim, dim, skip=settings.skip, **sizes)
+    sizes = {"width": settings.width, "depth": settings.depth, "activation": settings.activation}
+    if settings.network == "mlp":
+        return mlp(key, latent_dim, dim, skip=settings.skip, **sizes)
+    return (coupled if settings.network == "coupled" else modulated)(key, dim, **sizes)
 
 
-def _begin(fresh: Any, found: Coupled | None) -> Any:
+def _begin(fresh: Any, found: Any) -> Any:
     """Return the map that particles were seen through, if it is of the kind and size that is asked for."""
-    if found is None or not isinstance(fresh, Coupled):
+    if not (isinstance(fresh, Coupled) and isinstance(found, Coupled)):
         return fresh
     wide = filled_up(fresh, found)
-    if wide is not None:
-        return wide
-    warnings.warn(
-        "training begins at the identity and not at the map of the particles, which follows necks and has "
-        "two hidden layers of at least 64 units with 'silu'. Leave `depth`, `width` and `activation` as they "
-        "are by default to begin there.",
-        stacklevel=2,
-    )
-    return fresh
+    if wide is None:
+        warnings.warn(
+            "training begins at the identity and not at the map of the particles, which follows necks and "
+            "has two hidden layers of at least 64 units with 'silu'. Leave `depth`, `width` and `activation` "
+            "as they are by default to begin there.",
+            stacklevel=2,
+        )
+    return wide or fresh
 
 
 def build_score_net(key: Key[Array, ""], settings: Settings, latent: Latent, dim: int) -> Any:
     """Return the score net; beside a mixture latent, a correction to the mixture's own score."""
     residual = isinstance(latent, NormalMixture)
-    net = mlp(
-        key,
-        dim,
-        dim,
-        width=settings.score_width,
-        depth=settings.score_depth,
-        activation=settings.score_activation,
-        zero_last=residual,
-    )
+    width, depth, activation = settings.score_width, settings.score_depth, settings.score_activation
+    net = mlp(key, dim, dim, width=width, depth=depth, activation=activation, zero_last=residual)
     return ResidualScore(latent, net) if residual else net
 
 
 def build_matching(settings: Settings, target: Target) -> Any:
     """Return the matching, or `None` for objectives that need no score."""
-    fitted = settings.main_objective.wants.fitted
+    fitted, name = settings.main_objective.wants.fitted, settings.matching
     if fitted == "critic":
         return matching.Critic(target)
-    if fitted == "nothing":
+    if fitted == "nothing" or name == "none":
         return None
-    if not isinstance(settings.matching, str):
-        return settings.matching
-    return {
-        "exact": lambda: matching.Exact(),
-        "sliced": lambda: matching.Sliced(settings.num_projections),
-        "denoising": lambda: matching.Denoising(settings.sigma),
-        "kernel": lambda: matching.Kernel(),
-        "none": lambda: None,
-    }[settings.matching]()
+    if not isinstance(name, str):
+        return name
+    numbers = {"sliced": (settings.num_projections,), "denoising": (settings.sigma,)}.get(name, ())
+    # Looked up by name: the modules of the others need not be loaded.
+    return getattr(matching, name.capitalize())(*numbers)
 
 
 def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> Objective:
@@ -164,12 +137,10 @@ def build_objective(settings: Settings, draws: Float[Array, "m dim"] | None) -> 
     main, weight = settings.main_objective, settings.forward_weight
     if weight == 0.0:
         return main
-    assert draws is not None
     if settings.network == "coupled" and isinstance(main, ExactKL):
-        return objectives.TwoSidedKL(draws, weight, settings.forward_left, settings.rise)
-    return objectives.Combined(
-        (main, objectives.Forward(draws)), (1.0, _fading(weight, settings.forward_until))
-    )
+        return objectives.TwoSidedKL(known(draws), weight, settings.forward_left, settings.rise)
+    shares = 1.0, _fading(weight, settings.forward_until)
+    return objectives.Combined((main, objectives.Forward(known(draws))), shares)
 
 
 # Functions are equal only to themselves: made once for each choice, so that a second fit with
@@ -183,13 +154,15 @@ def _fading(weight: float, until: float) -> Schedule:
 
 
 @cache
-def _warming(start: float, until: float) -> Schedule:
+def _warming(start: float, until: float) -> Schedule | None:
+    if start == 1.0:
+        return None
     return lambda progress: jnp.minimum(1.0, start + (1.0 - start) * progress / until)
 
 
 @cache
 def _adam(
-    rate: float, final_rate: float, num_steps: int, decays: tuple[float, float], clip: float
+    rate: float, num_steps: int, decays: tuple[float, float], final_rate: float, clip: float
 ) -> optax.GradientTransformation:
     schedule = optax.cosine_decay_schedule(rate, num_steps, alpha=final_rate)
-    return optax.chain(optax.clip_by_global_norm(clip), optax.adam(schedule, b1=decays[0], b2=decays[1]))
+    return optax.chain(optax.clip_by_global_norm(clip), optax.adam(schedule, *decays))

@@ -16,13 +16,12 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.base import Target
-from pushforward.frame import Frame
 from pushforward.host import generator, heights, out_of
 from pushforward.latents import standard
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.peaks import Peaks, curvature_scales
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Recipe
 from pushforward.weights import chosen_by, effective, log_sum
 
@@ -34,27 +33,22 @@ def applies(state: State, recipe: Recipe) -> bool:
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Join peaks by places that hold more mass; end the search where one normal law explains the target."""
-    rng, peaks = generator(key), state.peaks
-    assert peaks is not None
+    rng, peaks = generator(key), known(state.peaks)
     if state.dim <= recipe.dims.many:
         peaks = with_places(rng, state, recipe)
     state = state.replace(peaks=peaks, trail=None)
     if len(peaks.points) > 1:
         yield state
         return
-    state = state.replace(laplace=peaks.frame())
-    assert recipe.annealing.num_particles is not None
-    num_draws = recipe.annealing.num_snapshots * recipe.annealing.num_particles
-    weighed = weigh_laplace(rng, state, peaks.frame(), num_draws, recipe.search.tile)
-    yield weighed if weighed.efficiency > recipe.path.enough else state
-
-
-def weigh_laplace(rng: np.random.Generator, state: State, frame: Frame, num_draws: int, tile: int) -> State:
-    """Return draws of the normal law of a frame, chosen by their weights, and its efficiency."""
-    law, u = Approximation(frame, standard(state.dim)), rng.standard_normal((num_draws, state.dim))
-    w = law.weights(state.target, u, tile)
-    found = {"log_z": float(log_sum(w)) - np.log(len(u)), "efficiency": effective(w)}
-    return state.with_law(law, out_of(frame, u[chosen_by(rng, w)]), found, good=True)
+    law = Approximation(peaks.frame(), standard(state.dim))
+    state = state.replace(laplace=law.frame)
+    num_draws = recipe.annealing.num_snapshots * known(recipe.annealing.num_particles)
+    u = rng.standard_normal((num_draws, state.dim))
+    w = law.weights(state.target, u, recipe.search.tile)
+    row = {"log_z": float(log_sum(w)) - np.log(len(u)), "efficiency": effective(w)}
+    if row["efficiency"] > recipe.path.enough:
+        state = state.with_law(law, out_of(law.frame, u[chosen_by(rng, w)]), row, good=True)
+    yield state
 
 
 def with_places(rng: np.random.Generator, state: State, recipe: Recipe) -> Peaks:
@@ -62,11 +56,9 @@ def with_places(rng: np.random.Generator, state: State, recipe: Recipe) -> Peaks
 
     `log_densities` are such that a peak's mass, `log_densities + log det choleskys`, is its bound.
     """
-    numbers, target, peaks = recipe.path, state.target, state.peaks
-    assert peaks is not None
-    assert state.trail is not None
+    numbers, target, peaks, trail = recipe.path, state.target, known(state.peaks), known(state.trail)
     # Judging a place takes its curvature, as many passes as there are coordinates.
-    points = state.trail[:: -(-len(state.trail) // max(1, numbers.most_passes // target.dim))]
+    points = trail[:: -(-len(trail) // max(1, numbers.most_passes // target.dim))]
     noise = rng.standard_normal((numbers.num_draws, target.dim))
     places = _judged(noise, target, points, curvature_scales(target, points, recipe.search), recipe)
     mine = _judged(noise, target, peaks.points, peaks.choleskys, recipe)

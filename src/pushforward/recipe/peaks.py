@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.host import hessians, on_device
+from pushforward.host import hessians, in_tiles, on_device
 from pushforward.probing import evaluate
-from pushforward.recipe.table import Search
+from pushforward.recipe.table import Dimensions, Search
 
 
 class Peaks(NamedTuple):
@@ -36,8 +36,7 @@ class Peaks(NamedTuple):
         cholesky = self.choleskys[0]
         scale = np.linalg.norm(cholesky, axis=1)
         zero = np.zeros(len(scale))
-        fields = self.points[0], scale, zero, zero, cholesky / scale[:, None]
-        return Frame(*(on_device(field) for field in fields))
+        return Frame(*map(on_device, (self.points[0], scale, zero, zero, cholesky / scale[:, None])))
 
 
 def that_matter(peaks: Peaks, numbers: Search) -> Peaks:
@@ -170,29 +169,17 @@ def climb_from(target: Target, x: np.ndarray, step: np.ndarray, num_steps: int, 
 
     Each coordinate has a step of its own, which grows while its slope keeps its sign (RPROP).
     """
-    step, tile = np.broadcast_to(step, x.shape), numbers.num_walks
-    tiles = [
-        _climb(
-            target,
-            on_device(np.resize(x[first : first + tile], (tile, x.shape[1]))),
-            on_device(np.resize(step[first : first + tile], (tile, x.shape[1]))),
-            np.asarray(num_steps, np.int32),
-            numbers,
-        )
-        for first in range(0, len(x), tile)
-    ]
-    found = (np.concatenate([np.asarray(each, np.float64) for each in a]) for a in zip(*tiles, strict=True))
-    return Walks(*(each[: len(x)] for each in found))
+    dim, count = x.shape[1], np.asarray(num_steps, np.int32)
+    begin = np.stack([x, np.broadcast_to(step, x.shape)], axis=1)
+    found = in_tiles(lambda each: _climb(target, each, count, numbers), begin, numbers.num_walks)
+    return Walks(found[:, :dim], found[:, -1], found[:, dim:-1])
 
 
 @eqx.filter_jit
 def _climb(
-    target: Target,
-    x: Float[Array, "n dim"],
-    step: Float[Array, "n dim"],
-    num_steps: Int[Array, ""] | Int[np.ndarray, ""],
-    numbers: Search,
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, "n dim"]]:
+    target: Target, begin: Float[Array, "n 2 dim"], num_steps: Int[Array | np.ndarray, ""], numbers: Search
+) -> Float[Array, "n _out"]:
+    x, step = begin[:, 0], begin[:, 1]
     value_and_slope = jax.vmap(jax.value_and_grad(target.log_density))
 
     def tidy(value, slope):
@@ -212,7 +199,29 @@ def _climb(
 
     value, slope = tidy(*value_and_slope(x))
     x, value, _, steps = jax.lax.fori_loop(0, num_steps, body, (x, value, slope, step))
-    return x, value, steps
+    return jnp.concatenate([x, steps, value[:, None]], axis=1)
+
+
+def tops_of(target: Target, walks: Walks, numbers: Search, dims: Dimensions) -> Peaks | None:
+    """Return the peaks that walks have come to, each once; `None` if no walk is anywhere."""
+    many = target.dim > dims.many
+    usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
+    if not usable.any():
+        return None
+    order = np.flatnonzero(usable)[np.argsort(-walks.values[usable])]
+    x, value = walks.points[order], walks.values[order]
+    # Walks on one peak end within rounding of each other, or along its ridge where it has one.
+    spread = np.std(x, axis=0) + 1e-12
+    apart: list[int] = []
+    for i in range(len(x)):
+        known = x[apart]
+        if np.all(np.max(np.abs(x[i] - known) / (1e-3 * spread + 1e-4 * np.abs(known) + 1e-8), axis=1) > 1):
+            apart.append(i)
+    limit = numbers.most_peaks_many if many else numbers.most_peaks
+    kept = [apart[i] for i in foremost(x[apart], value[apart], limit, numbers)]
+    points, value = to_the_top(target, x[kept], value[kept], numbers, dear=many)
+    peaks = Peaks(points, curvature_scales(target, points, numbers, spread), value)
+    return that_matter(peaks.rows(once_each(peaks, numbers)), numbers)
 
 
 def far_starts(

@@ -16,14 +16,12 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
 from pushforward.host import densities, generator, sampled, scores_at, squares
-from pushforward.latents import Latent
 from pushforward.operations import operations
 from pushforward.recipe import adapt, anneal
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.peaks import Peaks, between, climb_from, joined
-from pushforward.recipe.search import tops_of
+from pushforward.recipe.peaks import Peaks, between, climb_from, joined, tops_of
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Recipe, Residual, Search
 
 
@@ -46,35 +44,23 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         clock.observe(f"looking for hidden modes, round {i + 1}")
         key_look, key_again = jax.random.split(jax.random.fold_in(key, i))
         looks = num_looks(state.target, recipe.search)
-        assert state.peaks is not None
+        peaks = known(state.peaks)
         found = hidden(generator(key_look), state.target, state.law, looks, recipe)
-        if found is None or not (new := unknown(found.peaks, state.peaks)).any():
+        # By their own deviations, for a known one may be far wider. Of a known peak there is nothing to begin
+        # again with; training sees to it that its law is right.
+        away = np.zeros(0) if found is None else squares(peaks.points, *found.peaks[:2]).min(axis=0)
+        if found is None or not (away > 1.0).any():
             yield state.replace(metrics={**state.metrics, "looks": float(looks)})
             return
-        peaks = joined(state.peaks, found.peaks.rows(np.flatnonzero(new)), recipe.search)
-        more = state.replace(peaks=peaks, laplace=None)
-        again = _again(key_again, more, recipe, clock)
-        if again is None:
+        peaks = joined(peaks, found.peaks.rows(np.flatnonzero(away > 1.0)), recipe.search)
+        state = state.replace(peaks=peaks, laplace=None, one_normal=False, good=False, rounds=())
+        state = state.replace(draws=None, network=None)
+        for stage in (adapt, anneal):
+            if stage.applies(state, recipe):
+                *_, state = [state, *stage.run(key_again, state, recipe, clock)]
+        if state.draws is None:
             return
-        state = again
         yield state
-
-
-def unknown(found: Peaks, known: Peaks) -> np.ndarray:
-    """Return which peaks are none of those known, by their own deviations: a known one may be far wider.
-
-    Of a known peak there is nothing to begin again with; training sees to it that its law is right.
-    """
-    return squares(known.points, found.points, found.choleskys).min(axis=0) > 1.0
-
-
-def _again(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> State | None:
-    """Return what proposals, or else particles, come to from more peaks than before."""
-    state = state.replace(draws=None, network=None, good=False, rounds=())
-    for stage in (adapt, anneal):
-        if stage.applies(state, recipe):
-            *_, state = [state, *stage.run(key, state, recipe, clock)]
-    return None if state.draws is None else state
 
 
 def num_looks(target: Target, numbers: Search) -> int:
@@ -89,8 +75,11 @@ def hidden(
     numbers, tile = recipe.residual, recipe.search.tile
     kept, log_z = np.zeros((0, target.dim + 3)), 0.0
     for first in range(0, looks, recipe.search.block):
-        u = _spread(rng, law.latent, min(recipe.search.block, looks - first), numbers)
-        height, own = law.heights(target, u, tile), np.arange(len(u)) < len(u) // 2
+        u = sampled(rng, law.latent, min(recipe.search.block, looks - first))
+        half, middle = len(u) // 2, np.median(u, axis=0)
+        # The second half of the draws is moved away from the middle.
+        u[half:] = middle + between(rng, numbers.wider, (len(u) - half, 1)) * (u[half:] - middle)
+        height, own = law.heights(target, u, tile), np.arange(len(u)) < half
         w = height - densities(law.latent, u, tile)
         if first == 0:
             log_z = float(np.median(w[own]))
@@ -117,14 +106,6 @@ def hidden(
     new = np.flatnonzero((above > numbers.excess) & (mass > math.log(numbers.least_mass)) & still)
     shares = np.exp(-np.logaddexp(0.0, -mass[new]))
     return Hidden(tops.rows(new), shares) if len(new) else None
-
-
-def _spread(rng: np.random.Generator, law: Latent, count: int, numbers: Residual) -> np.ndarray:
-    """Draw from a law, the second half of the draws moved away from its middle."""
-    u, half = sampled(rng, law, count), count // 2
-    middle = np.median(u, axis=0)
-    u[half:] = middle + between(rng, numbers.wider, (count - half, 1)) * (u[half:] - middle)
-    return u
 
 
 def resolution(dim: int, looks: int, share: float, numbers: Residual) -> float:

@@ -20,7 +20,7 @@ from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.judge import against, draws_to_weigh, weigh
 from pushforward.recipe.mixtures import shares_of
 from pushforward.recipe.stages import Clock
-from pushforward.recipe.state import State
+from pushforward.recipe.state import State, known
 from pushforward.recipe.table import Recipe, Reweight
 from pushforward.training.outcome import Outcome
 from pushforward.weights import effective, usual
@@ -42,10 +42,7 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     left next to nothing to learn, training may cost more than it brings, and far out in a heavy tail it may
     run away from a start that was good.
     """
-    parts, before, target = state.parts, state.before, state.target
-    assert parts is not None
-    assert before is not None
-    rng = generator(key)
+    parts, before, target, rng = known(state.parts), known(state.before), state.target, generator(key)
     state = state.replace(latent=reweighed(rng, target, state.law, recipe).latent)
     if not before.has_sampler:
         before = state.replace(latent=parts.latent, network=parts.network)
@@ -57,7 +54,6 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         latent = reweighed(rng, target, before.law, recipe).latent
         state = state.replace(frame=before.frame, latent=latent, network=before.network, draws=before.draws)
     weighing = weigh(rng, target, state.law, recipe)
-    metrics = weighing._asdict()
     outcome, why = state.outcome, against(state.dim, weighing, state.log_z, recipe.judge)
     if reverted and outcome is Outcome.DIVERGED:
         outcome = Outcome.UNTRAINED
@@ -68,13 +64,9 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
         elif outcome is Outcome.INACCURATE:
             # Training was given up, as its notes say, but what there is weighs well.
             outcome = Outcome.FINISHED
-    yield state.replace(
-        metrics=metrics,
-        outcome=outcome,
-        why=why,
-        reverted=reverted,
-        notes=notes | metrics,
-    )
+    metrics = weighing._asdict()
+    state = state.replace(metrics=metrics, outcome=outcome, why=why, reverted=reverted)
+    yield state.replace(notes=notes | metrics)
 
 
 def is_cut(outcome: Outcome, clock: Clock) -> bool:
@@ -134,8 +126,8 @@ def is_standard(latent: Latent) -> bool:
     """Whether a latent law is one standard normal, as a mixture."""
     if not isinstance(latent, NormalMixture) or latent.weights.size != 1:
         return False
-    factor = np.asarray(latent.choleskys)[0]
-    return not np.any(np.asarray(latent.means)) and bool(np.all(factor == np.eye(latent.dim)))
+    means, factors = np.asarray(latent.means), np.asarray(latent.choleskys)
+    return not means.any() and bool(np.all(factors == np.eye(latent.dim)))
 
 
 def marginals_of(
@@ -148,11 +140,13 @@ def marginals_of(
     """
     weight = shares_of(log_w) * len(z)
     edges = np.linspace(-numbers.edge, numbers.edge, numbers.num_bins + 1)
-    bins, places = len(edges) + 1, numbers.places
-    means = np.array([*(0.0 for _ in numbers.scales), *places, *(-p for p in places)])
-    scales = np.array([*numbers.scales, *(numbers.place_scale for _ in 2 * places)])
-    shares = _shares(means, scales, edges)
-    normal = _shares(np.zeros(1), np.ones(1), edges)[0]
+    bins, places = len(edges) + 1, np.asarray(numbers.places)
+    means = np.concatenate([np.zeros(len(numbers.scales)), places, -places])
+    scales = np.append(numbers.scales, np.full(2 * len(places), numbers.place_scale))
+    # The share that each normal has of every bin, and the standard one at last.
+    below = ndtr((edges - np.append(means, 0.0)[:, None]) / np.append(scales, 1.0)[:, None])
+    found = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    shares, normal = found[:-1], found[-1]
     at = np.searchsorted(edges, z)
     held = np.stack([np.bincount(column, minlength=bins) for column in at.T])
     heavy = np.stack([np.bincount(column, weight, minlength=bins) for column in at.T])
@@ -165,8 +159,3 @@ def marginals_of(
         weights *= (wanted / (weights @ shares)) @ shares.T
     fields = weights, np.broadcast_to(means, weights.shape), np.broadcast_to(scales, weights.shape)
     return IndependentMixtures(*map(on_device, fields))
-
-
-def _shares(means: np.ndarray, scales: np.ndarray, edges: np.ndarray) -> Float[np.ndarray, "k bins"]:
-    below = ndtr((edges - means[:, None]) / scales[:, None])
-    return np.diff(below, axis=1, prepend=0.0, append=1.0)

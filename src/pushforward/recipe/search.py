@@ -19,19 +19,7 @@ from jaxtyping import Array, Float, Key
 from pushforward.base import Target
 from pushforward.host import generator, heights, squares
 from pushforward.operations import DENSE, operations
-from pushforward.recipe.peaks import (
-    Peaks,
-    Walks,
-    between,
-    climb_from,
-    curvature_scales,
-    far_starts,
-    foremost,
-    joined,
-    once_each,
-    that_matter,
-    to_the_top,
-)
+from pushforward.recipe.peaks import Peaks, Walks, between, climb_from, far_starts, joined, tops_of
 from pushforward.recipe.stages import Clock
 from pushforward.recipe.state import State
 from pushforward.recipe.table import Dimensions, Recipe, Search
@@ -55,7 +43,10 @@ def find_peaks(
 def search_all(
     rng: np.random.Generator, target: Target, numbers: Search, dims: Dimensions, until: float = float("inf")
 ) -> tuple[Peaks, Float[np.ndarray, "m dim"]]:
-    """Return the peaks, and places at which walks from afar were seen."""
+    """Return the peaks, and places at which walks from afar were seen.
+
+    Peaks are those where walks from afar ended, and what rounds find besides that begin in time.
+    """
     num_walks = numbers.num_walks_many if target.dim > dims.many else numbers.num_walks
     x, step = far_starts(rng, num_walks, target.dim, numbers)
     walks, seen = Walks(x, np.zeros(0), step), []
@@ -63,18 +54,7 @@ def search_all(
         walks = climb_from(target, walks.points, walks.steps, num_steps, numbers)
         usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
         seen.append(walks.points[: numbers.num_seen][usable[: numbers.num_seen]])
-    return search_on(rng, target, walks, numbers, dims, until), np.unique(np.concatenate(seen), axis=0)
-
-
-def search_on(
-    rng: np.random.Generator,
-    target: Target,
-    walks: Walks,
-    numbers: Search,
-    dims: Dimensions,
-    until: float = float("inf"),
-) -> Peaks:
-    """Return the peaks where walks from afar ended, and what rounds find besides that begin in time."""
+    trail = np.unique(np.concatenate(seen), axis=0)
     peaks = tops_of(target, walks, numbers, dims)
     if peaks is None:
         raise ValueError(
@@ -82,10 +62,8 @@ def search_on(
             f"starts between {numbers.radii[0]:g} and {numbers.radii[1]:g} from the origin. "
             "Check its support, or shift it."
         )
-    if target.dim > dims.many:
-        return peaks
     quiet = 0
-    for _ in range(numbers.rounds):
+    for _ in range(0 if target.dim > dims.many else numbers.rounds):
         if time.monotonic() >= until:
             break
         known, most = len(peaks.points), peaks.log_masses.max()
@@ -98,32 +76,7 @@ def search_on(
         # Where there are several peaks, there may be one that a single round has not come upon.
         if quiet >= (1 if known == 1 else 2):
             break
-    return peaks
-
-
-def tops_of(target: Target, walks: Walks, numbers: Search, dims: Dimensions) -> Peaks | None:
-    """Return the peaks that walks have come to, each once; `None` if no walk is anywhere.
-
-    A peak's size is its Laplace mass, `log q + log det scale`.
-    """
-    many = target.dim > dims.many
-    usable = np.isfinite(walks.values) & np.isfinite(walks.points).all(axis=1)
-    if not usable.any():
-        return None
-    order = np.flatnonzero(usable)[np.argsort(-walks.values[usable])]
-    x, value = walks.points[order], walks.values[order]
-    # Walks on one peak end within rounding of each other, or along its ridge where it has one.
-    spread = np.std(x, axis=0) + 1e-12
-    apart: list[int] = []
-    for i in range(len(x)):
-        known = x[apart]
-        if np.all(np.max(np.abs(x[i] - known) / (1e-3 * spread + 1e-4 * np.abs(known) + 1e-8), axis=1) > 1):
-            apart.append(i)
-    limit = numbers.most_peaks_many if many else numbers.most_peaks
-    kept = [apart[i] for i in foremost(x[apart], value[apart], limit, numbers)]
-    points, value = to_the_top(target, x[kept], value[kept], numbers, dear=many)
-    peaks = Peaks(points, curvature_scales(target, points, numbers, spread), value)
-    return that_matter(peaks.rows(once_each(peaks, numbers)), numbers)
+    return peaks, trail
 
 
 def _next_starts(
@@ -157,19 +110,14 @@ def unexplained_places(
     for first in range(0, max(looks, most), numbers.block):
         x = _places(rng, peaks, min(numbers.block, max(looks, most) - first), numbers)
         height = heights(target, x, numbers.tile)
-        above = np.nan_to_num(height - explained(peaks, x), nan=-np.inf, posinf=-np.inf)
+        explained = peaks.log_densities - 0.5 * squares(x, peaks.points, peaks.choleskys)
+        above = np.nan_to_num(height - np.max(explained, axis=1), nan=-np.inf, posinf=-np.inf)
         more = np.column_stack([above, height, x])[above > numbers.unexplained]
         # The least explained may all be far out in one heavy tail, the highest all at the foot of one peak.
         found = np.concatenate([found, more])
         chosen = [np.argsort(-found[:, by])[: most // 2] for by in (0, 1)]
         found = found[np.union1d(*chosen)]
     return found[:, 2:], np.min(np.linalg.norm(peaks.choleskys, axis=2), axis=0)
-
-
-def explained(peaks: Peaks, x: np.ndarray) -> Float[np.ndarray, " n"]:
-    """Return how high the normal laws around known peaks are, the highest of them at each place."""
-    away = squares(x, peaks.points, peaks.choleskys)
-    return np.max(peaks.log_densities - 0.5 * away, axis=1)
 
 
 def _places(rng: np.random.Generator, peaks: Peaks, count: int, numbers: Search) -> np.ndarray:

@@ -1,5 +1,6 @@
 """How a network is trained: its parts by name or as instances, and the numbers of its training."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,27 @@ from pushforward.networks import ACTIVATIONS, PIECEWISE_LINEAR
 from pushforward.objectives.base import Objective
 from pushforward.objectives.named import NAMED as OBJECTIVES
 
-MATCHINGS = ("exact", "sliced", "denoising", "kernel", "none")
-LATENTS = ("normal", "uniform", "mixture")
-NETWORKS = ("mlp", "modulated", "coupled")
 SQUARE = ("modulated", "coupled")
+CHOICES = {
+    "frame": ("annealed", "identity"), "fisher_form": ("trace", "projection"),
+    "activation": ACTIVATIONS, "score_activation": ACTIVATIONS,
+}  # fmt: skip
+PARTS = {
+    "objective": (OBJECTIVES, ("surrogate",)),
+    "matching": (("exact", "sliced", "denoising", "kernel", "none"), ("loss", "fit")),
+    "latent": (("normal", "uniform", "mixture"), ("log_density",)),
+    "network": (("mlp", *SQUARE), ("__call__",)),
+}
+"""The names of each part, and the methods of which an instance has one."""
 
 OPEN = ("batch_size", "latent_dim")
 """Fields that may be `None`."""
+
+COUNTS = (*OPEN, "width", "depth", "extra_latents", "num_projections", "score_width", "score_depth",
+          "score_steps", "score_batch_size", "num_steps")  # fmt: skip
+POSITIVE = ("sigma", "learning_rate", "score_learning_rate", "clip", "tempering", "tempering_until")
+SHARES = ("final_rate", "fisher_weight", "forward_until", "forward_left", "tempering_until")
+DECAYS = ("ema", "score_ema", "beta1", "beta2", "score_beta1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,97 +110,66 @@ class Settings(Record):
             object.__setattr__(self, "frame", "annealed")
         if isinstance(self.rise, list):
             object.__setattr__(self, "rise", tuple(self.rise))
-        self._check_parts()
-        for name in ("width", "depth", "num_projections", "score_width", "score_depth", "score_steps",
-                     "score_batch_size", "num_steps", "batch_size", "latent_dim"):  # fmt: skip
+        check_choice(self.method, "method", [self.method])
+        for name, choices in CHOICES.items():
+            check_choice(getattr(self, name), name, choices)
+        for name, (named, methods) in PARTS.items():
+            _check_part(getattr(self, name), name, named, methods)
+        for name in COUNTS:
             if not (name in OPEN and getattr(self, name) is None):
-                check_count(getattr(self, name), name)
-        check_count(self.extra_latents, "extra_latents", at_least=0)
-        for name in ("sigma", "learning_rate", "score_learning_rate", "clip", "tempering", "tempering_until"):
-            check_positive(getattr(self, name), name)
-        shares = (
-            "final_rate",
-            "fisher_weight",
-            "forward_until",
-            "forward_left",
-            "tempering",
-            "tempering_until",
-        )
-        decays = ("ema", "score_ema", "beta1", "beta2", "score_beta1")
-        for name in (*shares, *decays, "forward_weight"):
-            check_positive(getattr(self, name), name, zero=True)
-            if name in decays and getattr(self, name) >= 1.0:
-                raise ValueError(f"`{name}` must be below 1; got {getattr(self, name)}.")
-            if name in shares and getattr(self, name) > 1.0:
-                raise ValueError(f"`{name}` must be at most 1; got {getattr(self, name)}.")
+                check_count(getattr(self, name), name, at_least=int(name != "extra_latents"))
+        for name in (*POSITIVE, *SHARES, *DECAYS, "forward_weight"):
+            value = getattr(self, name)
+            check_positive(value, name, zero=name not in POSITIVE)
+            if name in DECAYS and value >= 1.0:
+                raise ValueError(f"`{name}` must be below 1; got {value}.")
+            if name in SHARES and value > 1.0:
+                raise ValueError(f"`{name}` must be at most 1; got {value}.")
         for name in ("skip", "judged"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
-        self._check_combinations()
+        for wrong, why in self._combinations():
+            if wrong:
+                raise ValueError(why)
 
-    def _check_parts(self) -> None:
-        check_choice(self.method, "method", [self.method])
-        check_choice(self.frame, "frame", ("annealed", "identity"))
-        check_choice(self.fisher_form, "fisher_form", ("trace", "projection"))
-        for name in ("activation", "score_activation"):
-            check_choice(getattr(self, name), name, ACTIVATIONS)
-        _check_part(self.objective, "objective", OBJECTIVES, ("surrogate",))
-        _check_part(self.matching, "matching", MATCHINGS, ("loss", "fit"))
-        _check_part(self.latent, "latent", LATENTS, ("log_density",))
-        _check_part(self.network, "network", NETWORKS, ("__call__",))
-
-    def _check_combinations(self) -> None:
-        if self.latent == "mixture" and self.frame != "annealed":
-            raise ValueError(
-                "`latent='mixture'` is fitted to the annealed particles; it needs `frame='annealed'`."
-            )
-        square = self.objective == "exact_kl" or self.network in SQUARE
-        if square and (self.extra_latents or self.latent_dim) and self.latent != "mixture":
-            raise ValueError(
-                f"`latent_dim` and `extra_latents` must be left alone for network={self.network!r} with "
-                f"objective={self.objective!r}, which need as many latents as coordinates."
-            )
-        if self.forward_weight > 0 and self.frame != "annealed":
-            raise ValueError("`forward_weight` pulls to the annealed particles; it needs `frame='annealed'`.")
-        self._check_smoothness()
-        if self._projected and self.matching != "denoising":
-            raise ValueError(
-                "`fisher_form='projection'` holds for draws with noise of size `sigma` added, whose score "
-                f"`matching='denoising'` fits; got matching={self.matching!r}."
-            )
-        if self.needs_matching and self.matching == "none":
-            raise ValueError(
-                f"`matching` must not be 'none' for the objective {self.objective!r}, which needs a score."
-            )
-
-    @property
-    def needs_matching(self) -> bool:
-        """Whether the objective needs the sampler's own score, fitted by a matching."""
-        return self.main_objective.wants.fitted == "score"
+    def _combinations(self) -> Iterator[tuple[Any, str]]:
+        """Yield what cannot go together: whether it does here, and what to say of it."""
+        annealed, objective = self.frame == "annealed", self.objective
+        why = "`latent='mixture'` is fitted to the annealed particles; it needs `frame='annealed'`."
+        yield self.latent == "mixture" and not annealed, why
+        square = objective == "exact_kl" or self.network in SQUARE
+        yield (
+            square and (self.extra_latents or self.latent_dim) and self.latent != "mixture",
+            f"`latent_dim` and `extra_latents` must be left alone for network={self.network!r} with "
+            f"objective={objective!r}, which need as many latents as coordinates.",
+        )
+        why = "`forward_weight` pulls to the annealed particles; it needs `frame='annealed'`."
+        yield self.forward_weight > 0 and not annealed, why
+        yield (
+            self.main_objective.wants.smooth and self.score_activation in PIECEWISE_LINEAR,
+            f"`score_activation` must be twice differentiable for the Fisher objective; "
+            f"{self.score_activation!r} has a zero second derivative almost everywhere, so the "
+            "divergence of the score net would have no gradient. Use 'silu', 'gelu' or 'tanh'.",
+        )
+        yield (
+            objective == "exact_kl" and self.activation in PIECEWISE_LINEAR,
+            f"`activation` must be twice differentiable for the objective 'exact_kl'; with "
+            f"{self.activation!r} the sampler's density jumps at every kink, and its score does not "
+            "see the jumps. Use 'silu', 'squareplus' or 'tanh'.",
+        )
+        projected = objective in ("fisher", "combined") and self.fisher_form == "projection"
+        yield (
+            projected and self.matching != "denoising",
+            "`fisher_form='projection'` holds for draws with noise of size `sigma` added, whose score "
+            f"`matching='denoising'` fits; got matching={self.matching!r}.",
+        )
+        why = f"`matching` must not be 'none' for the objective {objective!r}, which needs a score."
+        yield self.main_objective.wants.fitted == "score" and self.matching == "none", why
 
     @property
     def main_objective(self) -> Objective:
         """The objective, made where it is given by name."""
         return OBJECTIVES[self.objective](self) if isinstance(self.objective, str) else self.objective
-
-    @property
-    def _projected(self) -> bool:
-        return self.objective in ("fisher", "combined") and self.fisher_form == "projection"
-
-    def _check_smoothness(self) -> None:
-        smooth = self.main_objective.wants.smooth
-        if smooth and self.score_activation in PIECEWISE_LINEAR:
-            raise ValueError(
-                f"`score_activation` must be twice differentiable for the Fisher objective; "
-                f"{self.score_activation!r} has a zero second derivative almost everywhere, so the "
-                "divergence of the score net would have no gradient. Use 'silu', 'gelu' or 'tanh'."
-            )
-        if self.objective == "exact_kl" and self.activation in PIECEWISE_LINEAR:
-            raise ValueError(
-                f"`activation` must be twice differentiable for the objective 'exact_kl'; with "
-                f"{self.activation!r} the sampler's density jumps at every kink, and its score does not "
-                "see the jumps. Use 'silu', 'squareplus' or 'tanh'."
-            )
 
 
 def _check_part(value: Any, name: str, named: Any, methods: tuple[str, ...]) -> None:

@@ -2,22 +2,30 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from pushforward.base import Target
 from pushforward.frame import Frame
-from pushforward.host import into, on_device
+from pushforward.host import into, on_device, out_of
 from pushforward.latents import Latent, Mixture
-from pushforward.networks import Coupled, Identity
+from pushforward.networks import Identity
 from pushforward.recipe.approximation import Approximation
 from pushforward.recipe.peaks import Peaks
 from pushforward.sampler import Sampler
 from pushforward.training.alternating import Parts
 from pushforward.training.loop import LoopResult
 from pushforward.training.outcome import Outcome
+
+T = TypeVar("T")
+
+
+def known(value: T | None) -> T:
+    """Return what a stage before has found: the stage that asks for it applies nowhere else."""
+    assert value is not None
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +115,12 @@ class State:
     @property
     def law(self) -> Approximation:
         """The sampler, as stages before the training see it."""
-        assert self.latent is not None
-        return Approximation(self.coordinates, self.latent, self.network)
+        return Approximation(self.coordinates, known(self.latent), self.network)
+
+    @property
+    def outside(self) -> Float[np.ndarray, "m dim"]:
+        """The draws out of the frame, in double precision."""
+        return out_of(self.coordinates, np.asarray(known(self.draws), np.float64))
 
     @property
     def mixture(self) -> Mixture:
@@ -125,8 +137,3 @@ class State:
     def map(self) -> Any:
         """The network, or the identity where there is none."""
         return Identity(self.dim) if self.network is None else self.network
-
-    @property
-    def start(self) -> Coupled | None:
-        """The map at which a training may begin."""
-        return self.network if isinstance(self.network, Coupled) else None

@@ -135,9 +135,8 @@ class Maps(Record):
 
     def sizes(self, settings: Settings) -> dict[str, Any]:
         """Return the sizes of a map: those of the network to train, so that training may begin at the map."""
-        if settings.network != "coupled":
-            return {"width": settings.width, "depth": self.depth, "activation": self.activation}
-        return {"width": settings.width, "depth": settings.depth, "activation": settings.activation}
+        own = settings if settings.network == "coupled" else self
+        return {"width": settings.width, "depth": own.depth, "activation": own.activation}
 
 
 @dataclass(frozen=True, kw_only=True)

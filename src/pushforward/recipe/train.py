@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from pushforward.frame import InFrame
-from pushforward.host import generator, into, on_device, out_of
+from pushforward.host import generator, into, on_device
 from pushforward.latents import standard
 from pushforward.recipe.approximation import Approximation
-from pushforward.recipe.judge import nothing_to_learn, weighed
+from pushforward.recipe.judge import weighed
 from pushforward.recipe.law import frames_of
 from pushforward.recipe.necks import neck_maps
 from pushforward.recipe.parts import build_parts
@@ -27,15 +27,14 @@ from pushforward.weights import usual
 
 
 def applies(state: State, recipe: Recipe) -> bool:
-    """Unless the law that particles or proposals came to is the target already."""
-    return not nothing_to_learn(state, recipe)
+    """Unless the law that particles or proposals came to is the target already, by its own weights."""
+    return not (recipe.training.judged and state.efficiency > recipe.judge.learnt)
 
 
 def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iterator[State]:
     """Train the network, from the annealed particles' map or from nothing."""
     key_parts, key_train, key_trial, key_begin = jax.random.split(key, 4)
-    began, notes = time.monotonic(), {}
-    before = state
+    began, notes, before = time.monotonic(), {}, state
     if recipe.training.judged and state.one_normal:
         state = simplest(generator(key_begin), state, recipe)
     parts = parts_of(key_parts, state, recipe.training)
@@ -54,16 +53,9 @@ def run(key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock) -> Iter
     if result.at is not None and result.at.seconds > time.monotonic() - began:
         # An earlier run took some of the steps.
         notes["seconds"] = result.at.seconds
-    yield state.replace(
-        before=before,
-        parts=parts,
-        result=result,
-        latent=parts.latent,
-        network=averaged(parts, result.state),
-        outcome=result.outcome,
-        why=result.why,
-        notes=notes | in_short(result),
-    )
+    state = state.replace(before=before, parts=parts, result=result, outcome=result.outcome, why=result.why)
+    network, notes = averaged(parts, result.state), notes | in_short(result)
+    yield state.replace(latent=parts.latent, network=network, notes=notes)
 
 
 def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
@@ -72,9 +64,7 @@ def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
     A map learns more from there than from between the components of a mixture, each of which bends another
     way; and `reweight` puts the marginals of one normal right.
     """
-    assert state.draws is not None
-    x = out_of(state.coordinates, np.asarray(state.draws, np.float64))
-    normal = standard(state.dim)
+    x, normal = state.outside, standard(state.dim)
     laws = [*(Approximation(frame, normal) for frame in frames_of(x, recipe)), *neck_maps(x, recipe)]
     found = [usual(weighed(rng, state.target, law, recipe), recipe.reweight.parts) for law in laws]
     best = laws[int(np.argmax(found))]
@@ -87,7 +77,7 @@ def simplest(rng: np.random.Generator, state: State, recipe: Recipe) -> State:
 def parts_of(key: Key[Array, ""], state: State, settings: Settings) -> Parts:
     """Return all that training needs, from what stages before have found."""
     inside = InFrame(state.target, state.coordinates)
-    return build_parts(key, inside, settings, mixture=state.latent, draws=state.draws, network=state.start)
+    return build_parts(key, inside, settings, mixture=state.latent, draws=state.draws, network=state.network)
 
 
 def in_short(result: LoopResult) -> dict[str, Any]:
