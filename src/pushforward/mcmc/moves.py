@@ -1,7 +1,6 @@
 """The path from a start law to a target, and moves of particles that leave the law at each place on it."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -57,27 +56,6 @@ class Between(eqx.Module):
         return Population(x, *ends), jnp.where(jnp.isfinite(slope), slope, 0.0)
 
 
-@dataclass(frozen=True)
-class Moves:
-    """How a population moves."""
-
-    num_sweeps: int
-    """Rounds of ensemble and Langevin moves in one go."""
-    acceptance: float
-    """Langevin acceptance that step sizes aim at."""
-    step_spread: float
-    """Width of the logs of Langevin step sizes."""
-    whole: tuple[float, float]
-    """Shares of ensemble moves of all coordinates, and of some, that are exactly one difference."""
-    length: float
-    logs: tuple[float, float]
-    """Of the others: the length that is best for a normal law, and the range of its factor's log."""
-    longest_drift: float
-    """At which a drift is cut, times the root of the dimension."""
-    gain: float
-    """How fast the step size follows its acceptance."""
-
-
 def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
     """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
     sub = x[:: max(1, x.shape[0] // 4096)]
@@ -109,7 +87,7 @@ def _chosen(yes: Bool[Array, " n"], new: Population, old: Population) -> Populat
 
 
 def _differences(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""], moves: Moves
+    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""], plan: Any
 ) -> Population:
     """Move one half along differences of the other (differential evolution), then let them change places.
 
@@ -125,9 +103,10 @@ def _differences(
     moved = _some_coordinates(key_mask, half, dim)
     count = jnp.sum(moved, axis=1, keepdims=True)
     root = jnp.sqrt(2.0 * jnp.maximum(count, 1.0))
-    whole = jnp.where(count < dim, moves.whole[1], moves.whole[0])
-    low, high = moves.logs
-    scale = jnp.where(u[:, :1] < whole, 1.0, moves.length / root * jnp.exp((high - low) * u[:, 1:] + low))
+    whole = jnp.where(count < dim, *reversed(plan.whole_differences))
+    low, high = plan.difference_logs
+    part = plan.difference_length / root * jnp.exp((high - low) * u[:, 1:] + low)
+    scale = jnp.where(u[:, :1] < whole, 1.0, part)
     new = between.population(old.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]]))
     old = _chosen(_accepted(key_accept, new.height(b) - old.height(b)), new, old)
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, old)
@@ -166,14 +145,14 @@ def _some_coordinates(key: Key[Array, ""], num_rows: int, dim: int) -> Float[Arr
     return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
 
 
-def _langevin(key, between: Between, old: Population, b, root, log_step, moves: Moves):
+def _langevin(key, between: Between, old: Population, b, root, log_step, plan: Any):
     """Langevin moves with a spread of step sizes, preconditioned, exactly corrected."""
     key_noise, key_step, key_accept = jax.random.split(key, 3)
-    width = moves.step_spread
+    width = plan.step_spread
     offset = jax.random.uniform(key_step, (len(old.x), 1), minval=-width, maxval=0.0)
     _, new, _, log_ratio = propose(
         key_noise, old.x, between.slopes(old.x, b)[1], jnp.exp(log_step + offset),
-        lambda x: between.slopes(x, b), longest=moves.longest_drift, root=root,
+        lambda x: between.slopes(x, b), longest=plan.longest_drift, root=root,
     )  # fmt: skip
     yes = _accepted(key_accept, new.height(b) - old.height(b) + log_ratio)
     # Steps near the top of the spread say whether the top should move.
@@ -189,7 +168,7 @@ def sweeps(
     population: Population,
     b: Float[Array, ""],
     log_step: Float[Array, ""],
-    moves: Moves,
+    plan: Any,
 ) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
     """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
     root = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
@@ -199,17 +178,17 @@ def sweeps(
         key_difference, key_langevin, key_crossover = jax.random.split(key_one, 3)
         # Two halves of the population change places in each call, so two calls move everyone.
         population, _ = jax.lax.scan(
-            lambda p, k: (_differences(k, between, p, b, moves), None),
+            lambda p, k: (_differences(k, between, p, b, plan), None),
             population,
             jax.random.split(key_difference),
         )
         population = crossover(key_crossover, between, population, b)
-        population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, moves)
+        population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, plan)
         # The first steps may be far too long or too short: halve or double, then settle.
-        log_step = jnp.clip(log_step + moves.gain * (rate - moves.acceptance), -12.0, 1.0)
+        log_step = jnp.clip(log_step + plan.step_gain * (rate - plan.acceptance), -12.0, 1.0)
         return (population, log_step), acceptance
 
     (population, log_step), acceptance = jax.lax.scan(
-        body, (population, log_step), jax.random.split(key, moves.num_sweeps)
+        body, (population, log_step), jax.random.split(key, plan.num_sweeps)
     )
     return population, log_step, acceptance[-1]
