@@ -7,14 +7,13 @@ to stop exist once. Progress is an observer of the rows; it never has a loop of 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm
 from pushforward.devices import on_all, on_own
@@ -50,24 +49,13 @@ class LoopResult(NamedTuple):
     at: Position | None = None
 
 
-@eqx.filter_jit
-def run_chunk(
-    algorithm: Algorithm, key: Key[Array, ""], state: Any, first: Int[Array, ""], num_steps: Any
-) -> tuple[Any, dict[str, Array]]:
-    """Take `num_steps` steps; step `i` uses `fold_in(key, i)`, so a run can be cut and joined anywhere.
-
-    The number of steps is an argument of the compiled program, so that a shorter last chunk costs nothing.
-    """
-    state, total = run_piece(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
-    return state, jax.tree.map(lambda v: v / num_steps, total)
-
-
-# A sampler takes a few hundred steps: what the compiler's last level would save of them, it takes twice.
-@partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 1})
-def run_piece(
+def take_steps(
     algorithm: Algorithm, key: Key[Array, ""], state: Any, total: dict[str, Any], first: Any, num_steps: Any
 ) -> tuple[Any, dict[str, Array]]:
-    """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same."""
+    """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same.
+
+    Step `i` uses `fold_in(key, i)`. The number of steps is an argument: another one compiles nothing.
+    """
     # Only arrays can be carried through a loop; what is static in the state does not change.
     arrays, static = eqx.partition(state, eqx.is_array)
 
@@ -77,6 +65,12 @@ def run_piece(
 
     arrays, total = jax.lax.fori_loop(first, first + num_steps, body, (arrays, total))
     return eqx.combine(arrays, static), total
+
+
+# Its types do not tell of the options of `jax.jit`.
+_jit: Any = eqx.filter_jit
+# A sampler takes a few hundred steps: what the compiler's last level would save of them, it takes twice.
+run_piece = _jit(take_steps, compiler_options={"xla_backend_optimization_level": 1})
 
 
 def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
@@ -107,16 +101,11 @@ class Loop:
     at: Position
     num_steps: int
     log_every: int
-    monitor: Callable[[Any], Row] = lambda state: {}
-    """Extra scalars of the state, asked for once a chunk."""
-    observe: Callable[[Row], Any] = lambda row: None
-    """Called with every row, for progress bars and callbacks. `True` stops the run."""
-    ends: Callable[[Row], Outcome | None] = lambda row: None
-    """Says of a row how the run ends there, if it does."""
-    deadline: float = float("inf")
-    """On `time.monotonic()`'s clock."""
-    keep: Callable[[Position], None] = lambda position: None
-    """Called every few seconds with where the run stands; checkpoints live here."""
+    monitor: Callable[[Any], Row] = lambda state: {}  # extra scalars of the state, asked for once a chunk
+    observe: Callable[[Row], Any] = lambda row: None  # called with every row; `True` stops the run
+    ends: Callable[[Row], Outcome | None] = lambda row: None  # says of a row how the run ends there, if so
+    deadline: float = float("inf")  # on `time.monotonic()`'s clock
+    keep: Callable[[Position], None] = lambda position: None  # called every few seconds, for checkpoints
     shrink: Callable[[], Algorithm | None] = lambda: None
     """Returns the same algorithm in need of less memory, or `None`; asked when memory ran out."""
     crew: Crew = field(default_factory=Crew)
@@ -124,8 +113,7 @@ class Loop:
     """Chunks in a row with most of their steps skipped, after which the run is called diverged, ..."""
     bad_steps: int = 10
     """... if they hold at least so many steps: in a short run a chunk is a step or two."""
-    look_every: float = 2.0
-    """Seconds between two looks at the clock."""
+    look_every: float = 2.0  # seconds between two looks at the clock
 
     def __post_init__(self):
         mesh = self.crew.mesh
