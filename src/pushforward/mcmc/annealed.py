@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent
+from pushforward.mcmc import Each, Scalar
 from pushforward.mcmc.moves import Between, Population, sweeps
 from pushforward.weights import effective_share
 
@@ -27,8 +28,7 @@ class Annealed(NamedTuple):
     log_z: float
     temperatures: int
     acceptance: float
-    start_efficiency: float
-    """Effective sample size, as a share, of plain importance sampling from the start."""
+    start_efficiency: float  # effective share of plain importance sampling from the start
 
     def row(self) -> dict[str, float]:
         """Return what is told of a round."""
@@ -36,9 +36,7 @@ class Annealed(NamedTuple):
 
 
 @eqx.filter_jit
-def next_temperature(
-    log_ratio: Float[Array, " n"], b: Float[Array, ""], ess_share: float
-) -> Float[Array, ""]:
+def next_temperature(log_ratio: Each, b: Scalar, ess_share: float) -> Scalar:
     """Return the largest `b' <= 1` whose importance weights keep the wanted effective sample size."""
 
     def share(candidate):

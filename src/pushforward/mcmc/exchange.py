@@ -10,18 +10,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.mcmc import replicas
+from pushforward.mcmc import Each, OneKey, Points, Scalar, replicas
+from pushforward.mcmc.replicas import cold_positions, moved
 
 
 def exchanged(
-    key: Key[Array, ""],
-    target: Target,
-    draws: Float[Array, "m dim"],
-    walk: Any,
-    deadline: float = float("inf"),
+    key: OneKey, target: Target, draws: Float[Array, "m dim"], walk: Any, deadline: float = float("inf")
 ) -> Float[Array, "_n dim"]:
     """Return positions that replica exchange leads to from some of the draws; the draws, without the time.
 
@@ -51,9 +48,7 @@ def exchanged(
         if began + ahead * taken > deadline:
             break
         first = jnp.asarray(number * walk.piece)
-        state, positions, _ = replicas.cold_positions(
-            ladder.step, key_run, state, first, walk.piece, walk.thin
-        )
+        state, positions, _ = cold_positions(ladder.step, key_run, state, first, walk.piece, walk.thin)
         walked.append(jax.block_until_ready(positions))
         taken = time.monotonic() - began
     if len(walked) < walk.least_pieces:
@@ -71,7 +66,7 @@ def exchanged(
 
 @eqx.filter_jit
 def heated(
-    key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], ladders: int, walk: Any
+    key: OneKey, target: Target, draws: Float[Array, "m dim"], ladders: int, walk: Any
 ) -> replicas.Replicas:
     """Return ladders whose every temperature has about the shares of basins that belong to it.
 
@@ -97,29 +92,20 @@ def heated(
     return replicas.begin(target, jnp.swapaxes(positions, 0, 1), log_steps)
 
 
-Chains = tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""]]
+Chains = tuple[Points, Each, Scalar]
 """Positions, log densities, and the logarithm of the step size."""
 
 
 @eqx.filter_jit
 def _alike(
-    key: Key[Array, ""],
-    target: Target,
-    chains: Chains,
-    b: Float[Array, ""],
-    walk: Any,
-    count: int,
-    *,
-    tunes: bool = False,
+    key: OneKey, target: Target, chains: Chains, b: Scalar, walk: Any, count: int, *, tunes: bool = False
 ) -> Chains:
     """Move chains that all have one temperature, so many times."""
     ones = jnp.ones(len(chains[1]))
 
     def move(carry, now):
         (x, values, log_step), (key, i) = carry, now
-        x, values, rates = replicas.moved(
-            key, target, x, values, b * ones, log_step * ones, walk.num_leapfrog
-        )
+        x, values, rates = moved(key, target, x, values, b * ones, log_step * ones, walk.num_leapfrog)
         return (x, values, replicas.adapted(log_step, jnp.mean(rates), i) if tunes else log_step), None
 
     return jax.lax.scan(move, chains, (jax.random.split(key, count), jnp.arange(count)))[0]

@@ -5,21 +5,22 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float
 
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
+from pushforward.mcmc import Each, OneKey, Points, Scalar
 from pushforward.mcmc.langevin import propose
 
 
 class Population(NamedTuple):
     """Weighted equally: the particles with both log densities."""
 
-    x: Float[Array, "n dim"]
-    log_target: Float[Array, " n"]
-    log_start: Float[Array, " n"]
+    x: Points
+    log_target: Each
+    log_start: Each
 
-    def height(self, b: Float[Array, ""] | float) -> Float[Array, " n"]:
+    def height(self, b: Scalar | float) -> Each:
         """Return the log density of the path at `b`."""
         # 0 * -inf would be NaN at b = 0 or b = 1.
         log_target = jnp.where(self.log_target == -jnp.inf, -jnp.inf, b * self.log_target)
@@ -32,20 +33,18 @@ class Between(eqx.Module):
     target: Target
     start: Latent
 
-    def ends(self, x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def ends(self, x: Float[Array, " dim"]) -> tuple[Scalar, Scalar]:
         """Return `log q(x)` and `log q0(x)`."""
         log_target = self.target.log_density(x)
         # Plus infinity would win every comparison; a point where the density blows up is refused like a NaN.
         log_target = jnp.where(jnp.isfinite(log_target), log_target, -jnp.inf)
         return log_target, self.start.log_density(x)
 
-    def population(self, x: Float[Array, "n dim"]) -> Population:
+    def population(self, x: Points) -> Population:
         """Return particles at these points."""
         return Population(x, *jax.vmap(self.ends)(x))
 
-    def slopes(
-        self, x: Float[Array, "n dim"], b: Float[Array, ""]
-    ) -> tuple[Population, Float[Array, "n dim"]]:
+    def slopes(self, x: Points, b: Scalar) -> tuple[Population, Points]:
         """Return particles at these points, and the gradients of the tempered log density."""
 
         def tempered(point):
@@ -56,7 +55,7 @@ class Between(eqx.Module):
         return Population(x, *ends), jnp.where(jnp.isfinite(slope), slope, 0.0)
 
 
-def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
+def robust_cholesky(x: Points) -> Float[Array, "dim dim"]:
     """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
     sub = x[:: max(1, x.shape[0] // 4096)]
     middle = jnp.median(sub, axis=0)
@@ -67,7 +66,7 @@ def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
     return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
 
 
-def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #dim"]:
+def _nearest_mean(start: Latent, x: Points) -> Float[Array, "n #dim"]:
     """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
 
     Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
@@ -77,7 +76,7 @@ def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #d
     return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
 
 
-def _accepted(key: Key[Array, ""], gain: Float[Array, " n"]) -> Bool[Array, " n"]:
+def _accepted(key: OneKey, gain: Each) -> Bool[Array, " n"]:
     u = jnp.log(jax.random.uniform(key, gain.shape))
     return u < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
 
@@ -86,9 +85,7 @@ def _chosen(yes: Bool[Array, " n"], new: Population, old: Population) -> Populat
     return jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
 
 
-def _differences(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""], plan: Any
-) -> Population:
+def _differences(key: OneKey, between: Between, population: Population, b: Scalar, plan: Any) -> Population:
     """Move one half along differences of the other (differential evolution), then let them change places.
 
     Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
@@ -112,9 +109,7 @@ def _differences(
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, old)
 
 
-def crossover(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
-) -> Population:
+def crossover(key: OneKey, between: Between, population: Population, b: Scalar | float) -> Population:
     """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
 
     Where coordinates do not depend on each other, any exchange is accepted: what one particle found out about
@@ -133,7 +128,7 @@ def crossover(
     return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
 
 
-def _some_coordinates(key: Key[Array, ""], num_rows: int, dim: int) -> Float[Array, "n dim"]:
+def _some_coordinates(key: OneKey, num_rows: int, dim: int) -> Points:
     """Say for each row which coordinates move: a third of the time all, else from one to all of them.
 
     A target of many independent wells has too many modes for whole differences to lead from one to another,
@@ -163,13 +158,8 @@ def _langevin(key, between: Between, old: Population, b, root, log_step, plan: A
 
 @eqx.filter_jit
 def sweeps(
-    between: Between,
-    key: Key[Array, ""],
-    population: Population,
-    b: Float[Array, ""],
-    log_step: Float[Array, ""],
-    plan: Any,
-) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
+    between: Between, key: OneKey, population: Population, b: Scalar, log_step: Scalar, plan: Any
+) -> tuple[Population, Scalar, Scalar]:
     """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
     root = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
 
@@ -177,18 +167,14 @@ def sweeps(
         population, log_step = carry
         key_difference, key_langevin, key_crossover = jax.random.split(key_one, 3)
         # Two halves of the population change places in each call, so two calls move everyone.
-        population, _ = jax.lax.scan(
-            lambda p, k: (_differences(k, between, p, b, plan), None),
-            population,
-            jax.random.split(key_difference),
-        )
+        move = lambda p, k: (_differences(k, between, p, b, plan), None)  # noqa: E731
+        population, _ = jax.lax.scan(move, population, jax.random.split(key_difference))
         population = crossover(key_crossover, between, population, b)
         population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, plan)
         # The first steps may be far too long or too short: halve or double, then settle.
         log_step = jnp.clip(log_step + plan.step_gain * (rate - plan.acceptance), -12.0, 1.0)
         return (population, log_step), acceptance
 
-    (population, log_step), acceptance = jax.lax.scan(
-        body, (population, log_step), jax.random.split(key, plan.num_sweeps)
-    )
+    keys = jax.random.split(key, plan.num_sweeps)
+    (population, log_step), acceptance = jax.lax.scan(body, (population, log_step), keys)
     return population, log_step, acceptance[-1]
