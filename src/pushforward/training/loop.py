@@ -19,7 +19,7 @@ from pushforward.base import Algorithm
 from pushforward.devices import on_all, on_own
 from pushforward.programs import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome, ended_by
-from pushforward.training.pace import Crew
+from pushforward.training.pace import Crew, zeros_of
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
@@ -29,8 +29,7 @@ class Position(NamedTuple):
     """Where a run stands between two steps: all it needs to go on as if it had never stopped."""
 
     state: Any
-    total: dict[str, Any]
-    """Sums of the scalars over the steps since the last row."""
+    total: dict[str, Any]  # sums of the scalars over the steps since the last row
     step: int = 0
     rows: tuple[Row, ...] = ()
     bad_chunks: int = 0
@@ -44,8 +43,7 @@ class LoopResult(NamedTuple):
     state: Any
     rows: list[Row]
     outcome: Outcome
-    why: str = ""
-    """What went wrong, in the words of whatever raised it."""
+    why: str = ""  # what went wrong, in the words of whatever raised it
     at: Position | None = None
 
 
@@ -75,18 +73,16 @@ run_piece = _jit(take_steps, compiler_options={"xla_backend_optimization_level":
 
 def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
     """Return the sums over no steps at all."""
-    shapes = eqx.filter_eval_shape(lambda k, s: algorithm.step(k, s)[1], key, state)
-    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+    return zeros_of(lambda k, s: algorithm.step(k, s)[1], key, state)
 
 
 def run(
     key: Key[Array, ""], algorithm: Algorithm, state: Any, *, start: Position | None = None, **options: Any
 ) -> LoopResult:
-    """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
+    """Run `algorithm` from `state`, or on from `start`, until the steps, the time or patience is over.
 
-    From `start` it goes on instead, to the outcome of a run never stopped. `options` are those of `Loop`.
-    A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
-    error hands back the state before it.
+    `options` are those of `Loop`. A skipped step leaves the state as it was, so what is handed back is always
+    finite. An interrupt or an error hands back the state before it.
     """
     at = Position(state, nothing(algorithm, key, state)) if start is None else start
     return Loop(key, algorithm, at, **options).run()
@@ -193,12 +189,10 @@ class Loop:
         row = {"step": at.step, "seconds": time.monotonic() - self.began, **values}
         row |= self.monitor(on_own(at.state, self.crew.mesh))
         bad = not values.get("skipped", 0.0) <= 0.5
-        return at._replace(
-            total=on_all(jax.device_put({n: np.zeros_like(v) for n, v in total.items()}), self.crew.mesh),
-            rows=(*at.rows, row),
-            bad_chunks=at.bad_chunks + 1 if bad else 0,
-            bad_steps=at.bad_steps + chunk if bad else 0,
-        )
+        none = jax.device_put({name: np.zeros_like(v) for name, v in total.items()})
+        at = at._replace(total=on_all(none, self.crew.mesh), rows=(*at.rows, row))
+        bad_chunks, bad_steps = (at.bad_chunks + 1, at.bad_steps + chunk) if bad else (0, 0)
+        return at._replace(bad_chunks=bad_chunks, bad_steps=bad_steps)
 
     def ended(self) -> Outcome | None:
         """Return how the run ends by its last row, if it does."""
