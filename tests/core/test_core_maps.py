@@ -81,8 +81,10 @@ def test_mlp_is_its_formula_and_every_parameter_counts(name):
 
 
 def test_piecewise_linear_nets_have_no_second_derivative():
+    # Weights are drawn on the host, outside of any program.
+    nets = {name: mlp(KEY, 1, 1, width=8, depth=1, activation=name) for name in ACTIVATIONS}
+
     def seconds(x):
-        nets = {name: mlp(KEY, 1, 1, width=8, depth=1, activation=name) for name in ACTIVATIONS}
         return {
             name: jax.vmap(jax.grad(jax.grad(lambda x, n=n: n(x[None])[0])))(x) for name, n in nets.items()
         }

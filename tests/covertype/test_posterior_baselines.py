@@ -9,10 +9,10 @@ import pytest
 from pushforward.base import Target
 from pushforward.frame import InFrame
 from pushforward.targets import Gaussian
-from pushforward.training.loop import run_chunk
 from reproduce.data import split, stand_in
 from reproduce.metrics.predictive import predictive
 from reproduce.rivals import dsvi, framed_nuts, laplace, sgld
+from reproduce.rivals.chains import run_chunk
 from reproduce.rivals.minibatched import minibatched
 from reproduce.targets import BayesianLogisticRegression
 

@@ -25,9 +25,9 @@ def test_sweeps_move_single_coordinates_between_wells():
     start = Normal(DIM)
     values = jax.vmap(target.log_density)(x)
     population = Population(x, values, jax.vmap(start.log_density)(x))
-    moves = Annealing(num_sweeps=150, num_particles=4096).plan(DIM).moves
+    plan = Annealing(num_sweeps=150, num_particles=4096).plan(DIM)
     moved, _, _ = sweeps(
-        Between(target, start), jax.random.key(0), population, jnp.asarray(1.0), jnp.asarray(-1.0), moves
+        Between(target, start), jax.random.key(0), population, jnp.asarray(1.0), jnp.asarray(-1.0), plan
     )
     share = np.mean(np.asarray(moved.x) > 0, axis=0)
     # On the way from 0.5 to 1 / (1 + e^-2) = 0.881, with 0.006 of noise each, and never beyond.

@@ -1,7 +1,5 @@
 """Particles in the right places with the wrong shares get the right ones by replica exchange, and not without."""
 
-from dataclasses import fields
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,14 +8,13 @@ import pytest
 
 from pushforward.base import Target
 from pushforward.frame import Frame, InFrame
-from pushforward.mcmc.exchange import Walk
 from pushforward.mcmc.exchange import exchanged as exchanged_by
 from pushforward.operations import one_by_one
 from pushforward.recipe.table import Fallback
 
 KEY = jax.random.key(0)
 LEFT = 0.8
-WALK = Walk(**{each.name: getattr(Fallback(), each.name) for each in fields(Walk)})
+WALK = Fallback()
 
 
 def exchanged(key, target, draws, deadline=float("inf")):

@@ -57,10 +57,7 @@ class Denoising(Matching):
     grows as `1 / sigma^2`.
     """
 
-    sigma: float = eqx.field(static=True, default=0.05)
-
-    def __check_init__(self):
-        check_positive(self.sigma, "sigma")
+    sigma: float = eqx.field(static=True, default=0.05, converter=lambda v: check_positive(v, "sigma"))
 
     def loss(self, score: Score, x: Float[Array, "n dim"], key: Key[Array, ""]) -> Float[Array, ""]:
         """Return the loss of `score` on the draws `x`."""
@@ -74,10 +71,7 @@ class Critic(Matching):
 
     rows: ClassVar[bool] = True
     target: Target
-    weight: float = eqx.field(static=True, default=0.5)
-
-    def __check_init__(self):
-        check_positive(self.weight, "weight")
+    weight: float = eqx.field(static=True, default=0.5, converter=lambda v: check_positive(v, "weight"))
 
     def at(self, target: Target) -> "Critic":
         """Return the critic of another target: it must see the one that the objective sees."""

@@ -5,7 +5,7 @@ sample size at a fixed share, and a few sweeps of Markov moves at each `b` resto
 their mode weights and `log Z`, from the log density alone.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,20 +16,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from pushforward.base import Target
 from pushforward.latents import Latent
-from pushforward.mcmc.moves import Between, Moves, Population, sweeps
+from pushforward.mcmc import Each, Scalar
+from pushforward.mcmc.moves import Between, Population, sweeps
 from pushforward.weights import effective_share
-
-
-class Plan(NamedTuple):
-    """How particles are annealed."""
-
-    num_particles: int
-    num_snapshots: int
-    """Populations at the target that are handed over, one after the other."""
-    ess_share: float
-    """Effective share of the particles that the next temperature keeps."""
-    most_temperatures: int
-    moves: Moves
 
 
 class Annealed(NamedTuple):
@@ -39,8 +28,7 @@ class Annealed(NamedTuple):
     log_z: float
     temperatures: int
     acceptance: float
-    start_efficiency: float
-    """Effective sample size, as a share, of plain importance sampling from the start."""
+    start_efficiency: float  # effective share of plain importance sampling from the start
 
     def row(self) -> dict[str, float]:
         """Return what is told of a round."""
@@ -48,9 +36,7 @@ class Annealed(NamedTuple):
 
 
 @eqx.filter_jit
-def next_temperature(
-    log_ratio: Float[Array, " n"], b: Float[Array, ""], ess_share: float
-) -> Float[Array, ""]:
+def next_temperature(log_ratio: Each, b: Scalar, ess_share: float) -> Scalar:
     """Return the largest `b' <= 1` whose importance weights keep the wanted effective sample size."""
 
     def share(candidate):
@@ -76,11 +62,11 @@ def resample(key: Key[Array, ""], population: Population, log_weights: Float[Arr
     return Population(*(a[rows] for a in population))
 
 
-def anneal(key: Key[Array, ""], target: Target, start: Latent, plan: Plan) -> Annealed:
-    """Carry particles from `start` to `target`, then keep some populations at the target."""
+def anneal(key: Key[Array, ""], target: Target, start: Latent, plan: Any) -> Annealed:
+    """Carry particles from `start` to `target` by a `plan`, the recipe's `Annealing` for its dimension."""
     between = Between(target, start)
     key_start, key_path, key_end = jax.random.split(key, 3)
-    population = _at(between, start.sample(key_start, plan.num_particles))
+    population = eqx.filter_jit(between.population)(start.sample(key_start, plan.num_particles))
     efficiency = float(effective_share(population.log_target - population.log_start))
     b, log_step, acceptance, one = *(jnp.asarray(0.0) for _ in range(3)), jnp.asarray(1.0)
     log_z, count, snapshots = 0.0, 0, []
@@ -91,32 +77,10 @@ def anneal(key: Key[Array, ""], target: Target, start: Latent, plan: Plan) -> An
         log_weights = (new - b) * log_ratio
         log_z += float(logsumexp(log_weights)) - np.log(plan.num_particles)
         population = resample(key_resample, population, log_weights)
-        population, log_step, acceptance = sweeps(between, key_move, population, new, log_step, plan.moves)
+        population, log_step, acceptance = sweeps(between, key_move, population, new, log_step, plan)
         b, count = new, count + 1
     for i in range(plan.num_snapshots):
         key_one = jax.random.fold_in(key_end, i)
-        population, log_step, acceptance = sweeps(between, key_one, population, one, log_step, plan.moves)
+        population, log_step, acceptance = sweeps(between, key_one, population, one, log_step, plan)
         snapshots.append(population.x)
     return Annealed(jnp.concatenate(snapshots), log_z, count, float(acceptance), efficiency)
-
-
-@eqx.filter_jit
-def _at(between: Between, x: Float[Array, "n dim"]) -> Population:
-    return between.population(x)
-
-
-def _log_weights(key: Key[Array, ""], target: Target, law: Latent, count: int = 4096) -> Float[Array, " n"]:
-    population = Between(target, law).population(law.sample(key, count))
-    return population.log_target - population.log_start
-
-
-@eqx.filter_jit
-def efficiency_of(key: Key[Array, ""], target: Target, law: Latent) -> Float[Array, ""]:
-    """Return the effective sample size, as a share, of plain importance sampling from a law."""
-    return effective_share(_log_weights(key, target, law))
-
-
-@eqx.filter_jit
-def bound_of(key: Key[Array, ""], target: Target, law: Latent) -> Float[Array, ""]:
-    """Return the evidence lower bound of a law: at most `log Z`, by its divergence from the target."""
-    return jnp.mean(_log_weights(key, target, law))

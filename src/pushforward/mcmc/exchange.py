@@ -5,60 +5,20 @@ temperatures cross from basin to basin and change places with those at one, whos
 """
 
 import time
-from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from pushforward.base import Target
-from pushforward.mcmc.replicas import (
-    Ladder,
-    Replicas,
-    adapted,
-    begin,
-    cold_positions,
-    inverse_temperatures,
-    moved,
-)
-
-
-@dataclass(frozen=True)
-class Walk:
-    """How particles walk on."""
-
-    ladders: int
-    draws_each: int
-    """Ladders at most, and draws for each."""
-    hottest: float
-    levels: int
-    num_leapfrog: int
-    """Lowest inverse temperature, temperatures, and leapfrog steps of a move."""
-    crowd: int
-    heating: int
-    """Particles a ladder while they are heated, and chains at the end; moves at a temperature."""
-    first_step: float
-    num_warmup: int
-    """First leapfrog step, and steps that tune it."""
-    piece: int
-    thin: int
-    """Positions that a piece keeps of a ladder, and steps between two of them."""
-    least_pieces: int
-    usual_pieces: int
-    most_pieces: int
-    """Pieces below which a walk has not forgotten its start; where no clock says; and where one does."""
-    spread: int
-    stride: int
-    """Positions that are kept of each single chain at the end, and steps between two."""
+from pushforward.mcmc import Each, OneKey, Points, Scalar, replicas
+from pushforward.mcmc.replicas import cold_positions, moved
 
 
 def exchanged(
-    key: Key[Array, ""],
-    target: Target,
-    draws: Float[Array, "m dim"],
-    walk: Walk,
-    deadline: float = float("inf"),
+    key: OneKey, target: Target, draws: Float[Array, "m dim"], walk: Any, deadline: float = float("inf")
 ) -> Float[Array, "_n dim"]:
     """Return positions that replica exchange leads to from some of the draws; the draws, without the time.
 
@@ -66,12 +26,8 @@ def exchanged(
     So along the walk's second half, whose shares are right, many chains begin that have the target's own
     temperature, and all of these are kept.
 
-    **Arguments:**
-
-    - `target`: in coordinates in which it is about as wide in all directions.
-    - `walk`: how long, and how many.
-    - `draws`: of which the density is finite; they may be of the right places with wrong shares.
-    - `deadline`: on `time.monotonic()`'s clock; the walk goes on for as long as it lasts, but not for ever.
+    The `target` is about as wide in all directions, and finite at the `draws`. `walk` is the recipe's
+    `Fallback`. Until the `deadline`, on `time.monotonic()`'s clock, the walk goes on, but not for ever.
     """
     began = time.monotonic()
     if began > deadline:
@@ -79,8 +35,8 @@ def exchanged(
     key_heat, key_run, key_spread = jax.random.split(key, 3)
     ladders = max(1, min(walk.ladders, len(draws) // walk.draws_each))
     state = jax.block_until_ready(heated(key_heat, target, draws, ladders, walk))
-    inverse = inverse_temperatures(walk.levels, walk.hottest)
-    ladder = Ladder(target, inverse, walk.num_warmup, walk.num_leapfrog)
+    inverse = replicas.inverse_temperatures(walk.levels, walk.hottest)
+    ladder = replicas.Ladder(target, inverse, walk.num_warmup, walk.num_leapfrog)
     # A piece takes less than this; like the first piece it is mostly compilation.
     taken, walked = time.monotonic() - began, []
     # What the chains will take after the walk, in pieces.
@@ -110,8 +66,8 @@ def exchanged(
 
 @eqx.filter_jit
 def heated(
-    key: Key[Array, ""], target: Target, draws: Float[Array, "m dim"], ladders: int, walk: Walk
-) -> Replicas:
+    key: OneKey, target: Target, draws: Float[Array, "m dim"], ladders: int, walk: Any
+) -> replicas.Replicas:
     """Return ladders whose every temperature has about the shares of basins that belong to it.
 
     From one temperature to the next particles are resampled by `q^(b' - b)` and moved. Replicas that all
@@ -131,25 +87,18 @@ def heated(
 
     chains = x, jax.vmap(target.log_density)(x), jnp.log(walk.first_step)
     keys = jax.random.split(key_levels, walk.levels)
-    levels = keys, inverse_temperatures(walk.levels, walk.hottest)
+    levels = keys, replicas.inverse_temperatures(walk.levels, walk.hottest)
     _, (positions, log_steps) = jax.lax.scan(level, (chains, jnp.asarray(1.0)), levels)
-    return begin(target, jnp.swapaxes(positions, 0, 1), log_steps)
+    return replicas.begin(target, jnp.swapaxes(positions, 0, 1), log_steps)
 
 
-Chains = tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, ""]]
+Chains = tuple[Points, Each, Scalar]
 """Positions, log densities, and the logarithm of the step size."""
 
 
 @eqx.filter_jit
 def _alike(
-    key: Key[Array, ""],
-    target: Target,
-    chains: Chains,
-    b: Float[Array, ""],
-    walk: Walk,
-    count: int,
-    *,
-    tunes: bool = False,
+    key: OneKey, target: Target, chains: Chains, b: Scalar, walk: Any, count: int, *, tunes: bool = False
 ) -> Chains:
     """Move chains that all have one temperature, so many times."""
     ones = jnp.ones(len(chains[1]))
@@ -157,6 +106,6 @@ def _alike(
     def move(carry, now):
         (x, values, log_step), (key, i) = carry, now
         x, values, rates = moved(key, target, x, values, b * ones, log_step * ones, walk.num_leapfrog)
-        return (x, values, adapted(log_step, jnp.mean(rates), i) if tunes else log_step), None
+        return (x, values, replicas.adapted(log_step, jnp.mean(rates), i) if tunes else log_step), None
 
     return jax.lax.scan(move, chains, (jax.random.split(key, count), jnp.arange(count)))[0]

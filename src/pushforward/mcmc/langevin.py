@@ -21,13 +21,9 @@ def propose(
 ) -> tuple[Float[Array, "n dim"], Any, Float[Array, "n dim"], Float[Array, " n"]]:
     """Return where steps from `x` lead, what `look` finds there, the slopes, and the log ratio of proposals.
 
-    Metropolis' rule accepts by the gain in log density plus that ratio.
-
-    **Arguments:**
-
-    - `look`: returns whatever is wanted of points, and the slopes of the log density there.
-    - `longest`: drifts are cut at so much times the root of the dimension; a steep slope must not leap away.
-    - `root`: factor of the covariance of steps; without one they are alike in all directions.
+    Metropolis' rule accepts by the gain in log density plus that ratio. `look` returns what is wanted of
+    points, and the slopes there. Drifts are cut at `longest` times the root of the dimension: a steep slope
+    must not leap away. `root` is a factor of the covariance of steps, else alike in all directions.
     """
     limit = longest * np.sqrt(x.shape[1])
 

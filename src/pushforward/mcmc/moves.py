@@ -1,26 +1,26 @@
 """The path from a start law to a target, and moves of particles that leave the law at each place on it."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float
 
 from pushforward.base import Target
 from pushforward.latents import Latent, NormalMixture
+from pushforward.mcmc import Each, OneKey, Points, Scalar
 from pushforward.mcmc.langevin import propose
 
 
 class Population(NamedTuple):
     """Weighted equally: the particles with both log densities."""
 
-    x: Float[Array, "n dim"]
-    log_target: Float[Array, " n"]
-    log_start: Float[Array, " n"]
+    x: Points
+    log_target: Each
+    log_start: Each
 
-    def height(self, b: Float[Array, ""] | float) -> Float[Array, " n"]:
+    def height(self, b: Scalar | float) -> Each:
         """Return the log density of the path at `b`."""
         # 0 * -inf would be NaN at b = 0 or b = 1.
         log_target = jnp.where(self.log_target == -jnp.inf, -jnp.inf, b * self.log_target)
@@ -33,20 +33,18 @@ class Between(eqx.Module):
     target: Target
     start: Latent
 
-    def ends(self, x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def ends(self, x: Float[Array, " dim"]) -> tuple[Scalar, Scalar]:
         """Return `log q(x)` and `log q0(x)`."""
         log_target = self.target.log_density(x)
         # Plus infinity would win every comparison; a point where the density blows up is refused like a NaN.
         log_target = jnp.where(jnp.isfinite(log_target), log_target, -jnp.inf)
         return log_target, self.start.log_density(x)
 
-    def population(self, x: Float[Array, "n dim"]) -> Population:
+    def population(self, x: Points) -> Population:
         """Return particles at these points."""
         return Population(x, *jax.vmap(self.ends)(x))
 
-    def slopes(
-        self, x: Float[Array, "n dim"], b: Float[Array, ""]
-    ) -> tuple[Population, Float[Array, "n dim"]]:
+    def slopes(self, x: Points, b: Scalar) -> tuple[Population, Points]:
         """Return particles at these points, and the gradients of the tempered log density."""
 
         def tempered(point):
@@ -57,28 +55,7 @@ class Between(eqx.Module):
         return Population(x, *ends), jnp.where(jnp.isfinite(slope), slope, 0.0)
 
 
-@dataclass(frozen=True)
-class Moves:
-    """How a population moves."""
-
-    num_sweeps: int
-    """Rounds of ensemble and Langevin moves in one go."""
-    acceptance: float
-    """Langevin acceptance that step sizes aim at."""
-    step_spread: float
-    """Width of the logs of Langevin step sizes."""
-    whole: tuple[float, float]
-    """Shares of ensemble moves of all coordinates, and of some, that are exactly one difference."""
-    length: float
-    logs: tuple[float, float]
-    """Of the others: the length that is best for a normal law, and the range of its factor's log."""
-    longest_drift: float
-    """At which a drift is cut, times the root of the dimension."""
-    gain: float
-    """How fast the step size follows its acceptance."""
-
-
-def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
+def robust_cholesky(x: Points) -> Float[Array, "dim dim"]:
     """Return a Cholesky factor of the covariance with each coordinate clipped at five robust deviations."""
     sub = x[:: max(1, x.shape[0] // 4096)]
     middle = jnp.median(sub, axis=0)
@@ -89,7 +66,7 @@ def robust_cholesky(x: Float[Array, "n dim"]) -> Float[Array, "dim dim"]:
     return jnp.linalg.cholesky(covariance + jnp.diag(ridge))
 
 
-def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #dim"]:
+def _nearest_mean(start: Latent, x: Points) -> Float[Array, "n #dim"]:
     """Return the mean of the start's component that each particle is likeliest to be of, if it has several.
 
     Steps must suit the modes: in many dimensions the spread of modes far apart is another shape altogether.
@@ -99,7 +76,7 @@ def _nearest_mean(start: Latent, x: Float[Array, "n dim"]) -> Float[Array, "n #d
     return start.means[jnp.argmax(jax.vmap(start.component_log_densities)(x), axis=1)]
 
 
-def _accepted(key: Key[Array, ""], gain: Float[Array, " n"]) -> Bool[Array, " n"]:
+def _accepted(key: OneKey, gain: Each) -> Bool[Array, " n"]:
     u = jnp.log(jax.random.uniform(key, gain.shape))
     return u < jnp.where(jnp.isnan(gain), -jnp.inf, gain)
 
@@ -108,9 +85,7 @@ def _chosen(yes: Bool[Array, " n"], new: Population, old: Population) -> Populat
     return jax.tree.map(lambda a, c: jnp.where(yes.reshape(-1, *[1] * (a.ndim - 1)), a, c), new, old)
 
 
-def _differences(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""], moves: Moves
-) -> Population:
+def _differences(key: OneKey, between: Between, population: Population, b: Scalar, plan: Any) -> Population:
     """Move one half along differences of the other (differential evolution), then let them change places.
 
     Now and then the step is exactly one difference, which can carry a particle from mode to mode: so
@@ -125,17 +100,16 @@ def _differences(
     moved = _some_coordinates(key_mask, half, dim)
     count = jnp.sum(moved, axis=1, keepdims=True)
     root = jnp.sqrt(2.0 * jnp.maximum(count, 1.0))
-    whole = jnp.where(count < dim, moves.whole[1], moves.whole[0])
-    low, high = moves.logs
-    scale = jnp.where(u[:, :1] < whole, 1.0, moves.length / root * jnp.exp((high - low) * u[:, 1:] + low))
+    whole = jnp.where(count < dim, *reversed(plan.whole_differences))
+    low, high = plan.difference_logs
+    part = plan.difference_length / root * jnp.exp((high - low) * u[:, 1:] + low)
+    scale = jnp.where(u[:, :1] < whole, 1.0, part)
     new = between.population(old.x + moved * scale * (still.x[pair[0]] - still.x[pair[1]]))
     old = _chosen(_accepted(key_accept, new.height(b) - old.height(b)), new, old)
     return jax.tree.map(lambda *halves: jnp.concatenate(halves), still, old)
 
 
-def crossover(
-    key: Key[Array, ""], between: Between, population: Population, b: Float[Array, ""] | float
-) -> Population:
+def crossover(key: OneKey, between: Between, population: Population, b: Scalar | float) -> Population:
     """Let pairs exchange some of their coordinates: both do, or neither, by the product of their densities.
 
     Where coordinates do not depend on each other, any exchange is accepted: what one particle found out about
@@ -154,7 +128,7 @@ def crossover(
     return jax.tree.map(lambda a, c: a.at[order].set(c), population, kept)
 
 
-def _some_coordinates(key: Key[Array, ""], num_rows: int, dim: int) -> Float[Array, "n dim"]:
+def _some_coordinates(key: OneKey, num_rows: int, dim: int) -> Points:
     """Say for each row which coordinates move: a third of the time all, else from one to all of them.
 
     A target of many independent wells has too many modes for whole differences to lead from one to another,
@@ -166,14 +140,14 @@ def _some_coordinates(key: Key[Array, ""], num_rows: int, dim: int) -> Float[Arr
     return (jax.random.uniform(key_mask, (num_rows, dim)) < share).astype(float)
 
 
-def _langevin(key, between: Between, old: Population, b, root, log_step, moves: Moves):
+def _langevin(key, between: Between, old: Population, b, root, log_step, plan: Any):
     """Langevin moves with a spread of step sizes, preconditioned, exactly corrected."""
     key_noise, key_step, key_accept = jax.random.split(key, 3)
-    width = moves.step_spread
+    width = plan.step_spread
     offset = jax.random.uniform(key_step, (len(old.x), 1), minval=-width, maxval=0.0)
     _, new, _, log_ratio = propose(
         key_noise, old.x, between.slopes(old.x, b)[1], jnp.exp(log_step + offset),
-        lambda x: between.slopes(x, b), longest=moves.longest_drift, root=root,
+        lambda x: between.slopes(x, b), longest=plan.longest_drift, root=root,
     )  # fmt: skip
     yes = _accepted(key_accept, new.height(b) - old.height(b) + log_ratio)
     # Steps near the top of the spread say whether the top should move.
@@ -184,13 +158,8 @@ def _langevin(key, between: Between, old: Population, b, root, log_step, moves: 
 
 @eqx.filter_jit
 def sweeps(
-    between: Between,
-    key: Key[Array, ""],
-    population: Population,
-    b: Float[Array, ""],
-    log_step: Float[Array, ""],
-    moves: Moves,
-) -> tuple[Population, Float[Array, ""], Float[Array, ""]]:
+    between: Between, key: OneKey, population: Population, b: Scalar, log_step: Scalar, plan: Any
+) -> tuple[Population, Scalar, Scalar]:
     """Apply rounds of ensemble and Langevin moves that leave the tempered density unchanged."""
     root = robust_cholesky(population.x - _nearest_mean(between.start, population.x))
 
@@ -198,18 +167,14 @@ def sweeps(
         population, log_step = carry
         key_difference, key_langevin, key_crossover = jax.random.split(key_one, 3)
         # Two halves of the population change places in each call, so two calls move everyone.
-        population, _ = jax.lax.scan(
-            lambda p, k: (_differences(k, between, p, b, moves), None),
-            population,
-            jax.random.split(key_difference),
-        )
+        move = lambda p, k: (_differences(k, between, p, b, plan), None)  # noqa: E731
+        population, _ = jax.lax.scan(move, population, jax.random.split(key_difference))
         population = crossover(key_crossover, between, population, b)
-        population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, moves)
+        population, acceptance, rate = _langevin(key_langevin, between, population, b, root, log_step, plan)
         # The first steps may be far too long or too short: halve or double, then settle.
-        log_step = jnp.clip(log_step + moves.gain * (rate - moves.acceptance), -12.0, 1.0)
+        log_step = jnp.clip(log_step + plan.step_gain * (rate - plan.acceptance), -12.0, 1.0)
         return (population, log_step), acceptance
 
-    (population, log_step), acceptance = jax.lax.scan(
-        body, (population, log_step), jax.random.split(key, moves.num_sweeps)
-    )
+    keys = jax.random.split(key, plan.num_sweeps)
+    (population, log_step), acceptance = jax.lax.scan(body, (population, log_step), keys)
     return population, log_step, acceptance[-1]

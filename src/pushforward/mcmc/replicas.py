@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int
 
 from pushforward.base import Target
+from pushforward.mcmc import Each, OneKey, Points, Scalar
 
 
 class Replicas(NamedTuple):
@@ -28,7 +29,7 @@ class Ladder(eqx.Module):
     num_warmup: int = eqx.field(static=True)
     num_leapfrog: int = eqx.field(static=True)
 
-    def step(self, key: Key[Array, ""], state: Replicas) -> tuple[Replicas, dict[str, Float[Array, ""]]]:
+    def step(self, key: OneKey, state: Replicas) -> tuple[Replicas, dict[str, Scalar]]:
         """Move every replica, then offer it its neighbour's place: even pairs and odd pairs in turn.
 
         A pair changes places with probability `min(1, exp((b_i - b_j) (log q(x_j) - log q(x_i))))`.
@@ -57,12 +58,7 @@ class Ladder(eqx.Module):
 
 @eqx.filter_jit
 def cold_positions(
-    step: Callable[..., Any],
-    key: Key[Array, ""],
-    state: Replicas,
-    first: Int[Array, ""],
-    num_kept: int,
-    thin: int,
+    step: Callable[..., Any], key: OneKey, state: Replicas, first: Int[Array, ""], num_kept: int, thin: int
 ) -> tuple[Replicas, Float[Array, "kept chains dim"], dict[str, Float[Array, " kept"]]]:
     """Take `num_kept * thin` steps; return the replicas at 1 after every `thin`. Runs can be joined."""
 
@@ -95,14 +91,8 @@ def begin(
 
 
 def moved(
-    key: Key[Array, ""],
-    target: Target,
-    x: Float[Array, "n dim"],
-    values: Float[Array, " n"],
-    inverse: Float[Array, " n"],
-    log_step: Float[Array, " n"],
-    num_leapfrog: int,
-) -> tuple[Float[Array, "n dim"], Float[Array, " n"], Float[Array, " n"]]:
+    key: OneKey, target: Target, x: Points, values: Each, inverse: Each, log_step: Each, num_leapfrog: int
+) -> tuple[Points, Each, Each]:
     """Return positions, their log densities and acceptance after a Hamiltonian move, each at its temperature.
 
     Loops are outside, `vmap` inside, and there is one: targets that are looked at one point at a time do not

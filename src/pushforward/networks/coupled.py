@@ -44,8 +44,7 @@ def modulated(
     key: Key[Array, ""], dim: int, *, width: int = 64, depth: int = 3, activation: str = "squareplus"
 ) -> Modulated:
     """Build a `Modulated` map of `dim` coordinates that starts as the identity."""
-    sizes = {"width": width, "depth": depth, "activation": activation}
-    return Modulated(mlp(key, dim, 2 * dim, zero_last=True, **sizes))
+    return Modulated(mlp(key, dim, 2 * dim, width=width, depth=depth, activation=activation, zero_last=True))
 
 
 def kept(layer: int, dim: int) -> Float[np.ndarray, " dim"]:

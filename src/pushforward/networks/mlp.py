@@ -5,7 +5,6 @@ Activations go by name: a name can be stored in a file and suggested in an error
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -95,19 +94,11 @@ def mlp(
     """
     width, depth = check_count(width, "width"), check_count(depth, "depth")
     sizes = [check_count(in_size, "in_size"), *[width] * depth, check_count(out_size, "out_size")]
-    weights, biases = _drawn(key, tuple(sizes), zero_last=zero_last)
-    return MLP(weights, biases, activation, skip)
-
-
-def _drawn(key: Key[Array, ""], sizes: tuple[int, ...], *, zero_last: bool) -> tuple[Any, Any]:
-    """Draw weights on the host, where nothing need be compiled for sizes that are asked for once."""
+    # Drawn on the host, where nothing need be compiled for sizes that are asked for once.
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
     weights = [rng.standard_normal((n_out, n_in)) / np.sqrt(n_in) for n_in, n_out in pairwise(sizes)]
     if zero_last:
         weights[-1] = np.zeros_like(weights[-1])
-    biases = [np.zeros(size) for size in sizes[1:]]
-    weights, biases = (
-        tuple(jax.device_put(each.astype(jnp.result_type(float))) for each in arrays)
-        for arrays in (weights, biases)
-    )
-    return weights, biases
+    drawn, kind = (weights, [np.zeros(size) for size in sizes[1:]]), jnp.result_type(float)
+    weights, biases = (tuple(jax.device_put(each.astype(kind)) for each in arrays) for arrays in drawn)
+    return MLP(weights, biases, activation, skip)

@@ -21,25 +21,18 @@ class View(NamedTuple):
     """What an objective may look at besides the network: target, fitted score, how far training is."""
 
     target: Target
-    score: Any
-    """The fitted score (or critic) of the sampler's draws, frozen; `None` for objectives that need none."""
-    progress: Scalar
-    """From 0 at the start of training to 1 at its end."""
-    latent: Latent | None = None
-    """The law of the latents; only `ExactKL` asks for it."""
+    score: Any  # the fitted score (or critic) of the sampler's draws, frozen; `None` if none is needed
+    progress: Scalar  # from 0 at the start of training to 1 at its end
+    latent: Latent | None = None  # the law of the latents, for those that compute the sampler's density
 
 
 class Wants(NamedTuple):
     """What an objective asks of the training around it."""
 
-    fitted: Literal["score", "critic", "nothing"] = "score"
-    """What must be fitted to the draws before each step."""
-    smooth: bool = False
-    """Whether the fitted score is differentiated, and must be smooth."""
-    one_derivative: bool = False
-    """Whether the log density is differentiated once only, which saves work where it solves equations."""
-    rows: bool = False
-    """Whether it is a mean over rows, each taken alone and without randomness: devices share them."""
+    fitted: Literal["score", "critic", "nothing"] = "score"  # to the draws, before each step
+    smooth: bool = False  # whether the fitted score is differentiated, and must be smooth
+    one_derivative: bool = False  # whether it differentiates the log density once, which can save work
+    rows: bool = False  # whether it is a mean over rows, each alone, without randomness: devices share them
 
 
 class Objective(eqx.Module):

@@ -19,10 +19,7 @@ class Forward(Objective):
     wants = Wants("nothing")
 
     buffer: Float[Array, "m dim"]
-    batch_size: int = eqx.field(static=True, default=1024)
-
-    def __check_init__(self):
-        check_count(self.batch_size, "batch_size")
+    batch_size: int = eqx.field(static=True, default=1024, converter=lambda n: check_count(n, "batch_size"))
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the energy distance up to the buffer's own term."""

@@ -46,11 +46,10 @@ class Fisher(Objective):
     """
 
     form: str = eqx.field(static=True, default="trace")
-    sigma: float = eqx.field(static=True, default=0.05)
+    sigma: float = eqx.field(static=True, default=0.05, converter=lambda v: check_positive(v, "sigma"))
 
     def __check_init__(self):
         check_choice(self.form, "form", ("trace", "projection"))
-        check_positive(self.sigma, "sigma")
 
     @property
     def wants(self) -> Wants:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -80,10 +79,7 @@ class FisherStein(Objective):
 
     wants = Wants("critic", smooth=True, rows=True)
 
-    weight: float = eqx.field(static=True, default=0.5)
-
-    def __check_init__(self):
-        check_positive(self.weight, "weight")
+    weight: float = eqx.field(static=True, default=0.5, converter=lambda v: check_positive(v, "weight"))
 
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the Fisher-Stein value of the frozen critic."""

@@ -5,7 +5,6 @@ no mixture of a few normals and no map that keeps its neighbours together can fo
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 import jax
 import numpy as np
@@ -61,15 +60,14 @@ def around_particles(
     makes up for what the noise adds, so that a step may be longer than plain noise could be wide. The
     particles are the annealed ones, gone on by replica exchange.
     """
-    from pushforward.mcmc.exchange import Walk, exchanged  # of no use to most fits
+    from pushforward.mcmc.exchange import exchanged  # of no use to most fits
 
     numbers, tile = recipe.fallback, recipe.search.tile
-    walk = Walk(**{each.name: getattr(numbers, each.name) for each in fields(Walk)})
     key_host, key_walk = jax.random.split(key)
     rng = generator(key_host)
     within = np.asarray(draws, np.float64)
     within = on_device(within[np.isfinite(heights(target, within, tile))])
-    points = some(rng, exchanged(key_walk, target, within, walk, deadline), numbers.most)
+    points = some(rng, exchanged(key_walk, target, within, numbers, deadline), numbers.most)
     before, scores = heights(target, points, tile), scores_at(target, points, tile)
     eps = rng.standard_normal(points.shape)
 

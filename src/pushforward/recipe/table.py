@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pushforward.frozen import Record
-from pushforward.mcmc.annealed import Plan
-from pushforward.mcmc.moves import Moves
 from pushforward.recipe.closing import Clock, Fallback, Judge, Open, Reweight
 from pushforward.recipe.finding import Adapt, Dimensions, PathLaplace, Residual, Search
 from pushforward.recipe.settings import Settings
@@ -55,16 +53,11 @@ class Annealing(Record):
     components_many: int = 64  # beyond `many_peaks`
     many_peaks: int = 24
 
-    def plan(self, dim: int) -> Plan:
+    def plan(self, dim: int) -> "Annealing":
         """Return how particles of so many coordinates are annealed."""
         spread = self.step_spread if dim <= self.spread_until else self.step_spread_more
-        moves = Moves(
-            self.num_sweeps, self.acceptance, spread,
-            self.whole_differences, self.difference_length, self.difference_logs,
-            self.longest_drift, self.step_gain,
-        )  # fmt: skip
-        num_particles = self.num_particles or next(count for most, count in self.particles if dim <= most)
-        return Plan(num_particles, self.num_snapshots, self.ess_share, self.most_temperatures, moves)
+        count = self.num_particles or next(count for most, count in self.particles if dim <= most)
+        return self.replace(num_particles=count, step_spread=spread)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,10 +50,8 @@ class Checkpoint:
         self._last, self._last_step, self._lock = time.monotonic(), -1, None
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"`checkpoint` must be a folder; {folder} is a file. Choose another name.")
-        if writes:
-            self._prepare()
-
-    def _prepare(self) -> None:
+        if not writes:
+            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.folder)
@@ -77,9 +75,8 @@ class Checkpoint:
 
     def found(self, target: Target) -> Found | None:
         """Return what the stages before the training have found, if it was written down."""
-        return self._read(
-            [self.found_file], lambda path: read_found(path, self.identity, target), "annealing begins again"
-        )
+        read = lambda path: read_found(path, self.identity, target)  # noqa: E731
+        return self._read([self.found_file], read, "annealing begins again")
 
     def share(self, stage: str, state: State, phases: list[dict[str, Any]]) -> State:
         """Return the state that the chief has found, in every process."""
@@ -114,11 +111,8 @@ class Checkpoint:
 
     def restore(self, template: Position, num_steps: int) -> tuple[Position, int] | None:
         """Return the newest position that can be read, in the structure of `template`, and its tiles."""
-        found = self._read(
-            self._states(),
-            lambda path: read_state(path, self.identity, template, num_steps),
-            "an older one is used, or training begins again",
-        )
+        read = lambda path: read_state(path, self.identity, template, num_steps)  # noqa: E731
+        found = self._read(self._states(), read, "an older one is used, or training begins again")
         if found is not None:
             self._last_step = found[0].step
         return found

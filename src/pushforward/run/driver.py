@@ -27,8 +27,7 @@ class Driver:
 
     def __init__(self, key: Key[Array, ""], state: State, recipe: Recipe, clock: Clock):
         self.key, self.state, self.recipe, self.clock = key, state, recipe, clock
-        self.phases: list[dict[str, Any]] = []
-        """What ran, for how long, and what it found."""
+        self.phases: list[dict[str, Any]] = []  # what ran, for how long, and what it found
         self.stopping = self.ended = False
 
     def run(self, stages: Sequence[Stage]) -> None:
@@ -43,7 +42,10 @@ class Driver:
             if not self.state.has_sampler:
                 if not outcome.cut:
                     raise
-                self._begin_at_peaks()
+                # The normal laws around the peaks, and all between, stand for a law that nobody had time for.
+                assert self.state.peaks is not None
+                law = first_start(self.state.peaks, self.recipe.annealing)
+                self.state = self.state.replace(frame=law.frame, latent=law.latent)
             self._end(outcome)
         except (jax.errors.JaxRuntimeError, RuntimeError, MemoryError, ValueError) as error:
             if not came_from_running(error):
@@ -57,12 +59,6 @@ class Driver:
         steps = 0 if self.state.result is None or self.state.result.at is None else self.state.result.at.step
         if self.state.outcome is Outcome.OUT_OF_TIME and not steps and any(s.together for s in stages):
             self._end(Outcome.UNSTARTED, self.state.why)
-
-    def _begin_at_peaks(self) -> None:
-        """Let the normal laws around the peaks, and all between, stand for a law that nobody had time for."""
-        assert self.state.peaks is not None
-        law = first_start(self.state.peaks, self.recipe.annealing)
-        self.state = self.state.replace(frame=law.frame, latent=law.latent)
 
     def _run_all(self, stages: Sequence[Stage]) -> None:
         for number, stage in enumerate(stages):

@@ -105,8 +105,8 @@ def fit(
     - `recipe`: instead of both, every number of every stage, such as `fit.recipe` of an earlier fit.
     - `steps`: training steps, in place of the method's; if fewer, the stages before do less in proportion.
     - `progress`: show a progress bar on standard error.
-    - `throw`: raise `FitError` when training goes wrong, and warn when the sampler is `INACCURATE`; otherwise
-        the outcome alone says so.
+    - `throw`: raise `FitError` if training goes wrong, and warn of an `INACCURATE` sampler; else only the
+        outcome says so.
     - `budget`: a time such as `"5m"`, or seconds, for which all is planned on this machine. With `steps` or a
         `checkpoint` the fit is the one without a budget, cut when time is over: `OUT_OF_TIME`.
     - `checkpoint`: a folder in which the fit writes down where it stands every `checkpoint_every` seconds.
@@ -117,8 +117,8 @@ def fit(
 
     Ctrl-C hands back the last good sampler, with the outcome `INTERRUPTED`, or is raised where there is none.
     """
-    began = time.monotonic()
     check_key(key)
+    end = time.monotonic() + (float("inf") if budget is None else check_duration(budget, "budget"))
     let_programs_go()
     chosen = method_of(method, settings, recipe)
     share = 1.0 if steps is None else check_count(steps, "steps") / chosen.recipe.training.num_steps
@@ -126,9 +126,9 @@ def fit(
     require_target(key_for(key, "preflight"), target)
     numbers = _in_proportion(for_target(chosen.recipe, target), min(share, 1.0))
     # What can go on later, or has been told how far to go, is cut and not planned.
-    told = steps is not None or checkpoint is not None or not _usual_steps(chosen)
-    plans = budget is not None and not told and jax.process_count() == 1
-    end = began + (float("inf") if budget is None else check_duration(budget, "budget"))
+    free = budget is not None and steps is None and checkpoint is None and jax.process_count() == 1
+    known = METHODS.get(chosen.name) if free else None
+    plans = known is not None and chosen.recipe.training.num_steps == known.recipe.training.num_steps
     limits = {"plans": plans, "show": progress and distributed.is_chief()}
     with _memory(key, target, numbers, checkpoint, checkpoint_every) as memory:
         clock = Clock(numbers, seconds=end - time.monotonic(), memory=memory, callback=callback, **limits)
@@ -230,9 +230,3 @@ def _memory(key: Key[Array, ""], target: Target, recipe: Recipe, folder: Any, ev
         identity = identity_of(key, target, recipe)
         with closing(Checkpoint(here, identity, every=every, writes=chief, after_loss=folder)) as memory:
             yield memory
-
-
-def _usual_steps(method: Method) -> bool:
-    """Whether the number of steps is the method's own."""
-    known = METHODS.get(method.name)
-    return known is not None and method.recipe.training.num_steps == known.recipe.training.num_steps

@@ -28,7 +28,7 @@ def identity_of(key: Key[Array, ""], target: Target, recipe: Recipe) -> Identity
     """
     # Irrational steps: no symmetry of a target maps one point to another.
     points = np.sin(np.arange(1, 4 * target.dim + 1).reshape(4, target.dim) * math.sqrt(2.0))
-    found = versions()
+    found, looks = versions(), _looks(target, points.astype(jnp.result_type(float)))
     return {
         "key": [str(jax.random.key_impl(key)), *np.asarray(jax.random.key_data(key)).tolist()],
         "recipe": recipe.plain(),
@@ -36,9 +36,7 @@ def identity_of(key: Key[Array, ""], target: Target, recipe: Recipe) -> Identity
         | {"source": source()},
         "target": {"name": target.name, "dim": target.dim},
         "precision": str(jnp.result_type(float)),
-        **{
-            name: _plain(each) for name, each in _looks(target, points.astype(jnp.result_type(float))).items()
-        },
+        **{name: _plain(each) for name, each in looks.items()},
     }
 
 
@@ -87,8 +85,7 @@ def _close(there: Any, here: Any) -> bool:
         a, b = np.asarray(there, float), np.asarray(here, float)
         # Of each coordinate by itself: the scale of another must not hide what moves this one.
         sizes = np.max(np.abs(b), axis=0, where=np.isfinite(b), initial=0.0)
-        return a.shape == b.shape and bool(
-            np.all(((a == b) | (np.isnan(a) & np.isnan(b))) | (np.abs(a - b) <= 5e-7 * sizes + 1e-9))
-        )
+        close = np.isclose(a, b, rtol=0.0, atol=5e-7 * sizes + 1e-9, equal_nan=True)
+        return a.shape == b.shape and bool(close.all())
     except (TypeError, ValueError):
         return False

@@ -70,9 +70,8 @@ class Trainer:
                 shrink=self.shrink, crew=clock.crew, deadline=clock.until(numbers.train_until),
                 bad_chunks=numbers.bad_chunks, bad_steps=numbers.bad_steps, look_every=numbers.look_every,
             )  # fmt: skip
-        if clock.memory is not None and result.at is not None:
-            lost = result.outcome is Outcome.LOST_PROCESS
-            clock.memory.keep(result.at, tiles=self.parts.tiles, now=True, lost=lost)
+        if result.at is not None:
+            self.keep(result.at, now=True, lost=result.outcome is Outcome.LOST_PROCESS)
         return self.parts, result
 
     def algorithm(self) -> Algorithm:
@@ -92,10 +91,10 @@ class Trainer:
         self.parts = replace(self.parts, tiles=tiles)
         return self.algorithm()
 
-    def keep(self, at: Position) -> None:
+    def keep(self, at: Position, **how: bool) -> None:
         """Write down where the training stands, if it is time."""
         if self.clock.memory is not None:
-            self.clock.memory.keep(at, tiles=self.parts.tiles)
+            self.clock.memory.keep(at, tiles=self.parts.tiles, **how)
 
     def ends(self, row: Row) -> Outcome | None:
         """Say whether the training ends at a row: nothing left to gain, or nothing gained."""
@@ -123,10 +122,8 @@ class Trainer:
         height, change = through(parts.target, averaged(parts, now), self.z, numbers.weighed_draws)
         with np.errstate(invalid="ignore"):
             weights = np.nan_to_num(height + change - self.own, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
-        row: Row = {
-            "efficiency": usual(weights, self.recipe.reweight.parts),
-            "inside": float(np.mean(np.isfinite(height))),
-        }
+        inside = float(np.mean(np.isfinite(height)))
+        row: Row = {"efficiency": usual(weights, self.recipe.reweight.parts), "inside": inside}
         return row | ({"below": self.level - float(np.median(height))} if isfinite(self.level) else {})
 
     def tested(self, now: Any) -> Row:

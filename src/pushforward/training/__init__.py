@@ -8,7 +8,6 @@ from pushforward.training.loop import LoopResult as LoopResult
 from pushforward.training.loop import Position as Position
 from pushforward.training.loop import Row as Row
 from pushforward.training.loop import run as run
-from pushforward.training.loop import run_chunk as run_chunk
 from pushforward.training.outcome import FitError as FitError
 from pushforward.training.outcome import Outcome as Outcome
 

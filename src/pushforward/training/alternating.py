@@ -16,8 +16,7 @@ from pushforward.objectives import Objective, View
 from pushforward.objectives.base import push
 from pushforward.training.pace import Batch
 
-Held: TypeAlias = tuple[Any, optax.OptState, Any]
-"""What a step moves: a module, its optimiser's state, and its average."""
+Held: TypeAlias = tuple[Any, optax.OptState, Any]  # a module, its optimiser's state, and its average
 
 
 class State(NamedTuple):
@@ -25,12 +24,10 @@ class State(NamedTuple):
 
     network: Any
     score_net: Any
-    score_average: Any
-    """The exponential average of the score net: what the objective sees."""
+    score_average: Any  # its exponential average: what the objective sees
     opt: optax.OptState
     score_opt: optax.OptState
-    average: Any
-    """The exponential average of the network's parameters, before its correction for the start."""
+    average: Any  # the exponential average of the network's parameters, before its correction for the start
     step: Int[Array, ""]
 
 
@@ -51,12 +48,9 @@ class Parts(eqx.Module):
     num_steps: int = eqx.field(static=True)
     ema: float = eqx.field(static=True)
     score_ema: float = eqx.field(static=True)
-    tempering: Any = eqx.field(static=True, default=None)
-    """A function of progress giving the inverse temperature, or `None`."""
-    tiles: int = eqx.field(static=True, default=1)
-    """How many pieces a batch is worked through in: more when memory is short."""
-    mesh: Mesh | None = eqx.field(static=True, default=None)
-    """The devices that share a batch; `None` for one."""
+    tempering: Any = eqx.field(static=True, default=None)  # progress to inverse temperature, or `None`
+    tiles: int = eqx.field(static=True, default=1)  # pieces of a batch: more when memory is short
+    mesh: Mesh | None = eqx.field(static=True, default=None)  # the devices that share a batch
 
 
 def alternating(parts: Parts) -> Algorithm:
@@ -74,28 +68,19 @@ def averaged(parts: Parts, state: State) -> Any:
 
 @eqx.filter_jit
 def _corrected(ema: float, state: State) -> Any:
-    correction = 1.0 - ema ** jnp.maximum(state.step, 1)
+    begun, correction = state.step > 0, 1.0 - ema ** jnp.maximum(state.step, 1)
     arrays, static = eqx.partition(state.network, eqx.is_inexact_array)
-
-    def mean(average, now):
-        # Before the first step there is nothing to average.
-        return jnp.where(state.step > 0, average / correction, now)
-
-    return eqx.combine(jax.tree.map(mean, state.average, arrays), static)
+    # Before the first step there is nothing to average.
+    mean = jax.tree.map(lambda a, now: jnp.where(begun, a / correction, now), state.average, arrays)
+    return eqx.combine(mean, static)
 
 
 def _init(parts: Parts, key: Key[Array, ""]) -> State:
     arrays = eqx.filter(parts.network, eqx.is_inexact_array)
     score_arrays = eqx.filter(parts.score_net, eqx.is_inexact_array)
-    return State(
-        network=parts.network,
-        score_net=parts.score_net,
-        score_average=score_arrays,
-        opt=parts.optimiser.init(arrays),
-        score_opt=parts.score_optimiser.init(score_arrays),
-        average=jax.tree.map(jnp.zeros_like, arrays),
-        step=jnp.asarray(0),
-    )
+    opt, score_opt = parts.optimiser.init(arrays), parts.score_optimiser.init(score_arrays)
+    average = jax.tree.map(jnp.zeros_like, arrays)
+    return State(parts.network, parts.score_net, score_arrays, opt, score_opt, average, jnp.asarray(0))
 
 
 def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[str, Any]]:
@@ -124,16 +109,11 @@ def _step(parts: Parts, key: Key[Array, ""], state: State) -> tuple[State, dict[
         return eqx.filter_value_and_grad(lambda g: parts.objective.surrogate(key, g, z, view))(state.network)
 
     rows = parts.objective.wants.rows and not hasattr(matching, "fit")
-    held, how = (
-        (state.network, state.opt, state.average),
-        (parts.optimiser, parts.ema, parts.batch_size, rows),
-    )
+    held = state.network, state.opt, state.average
+    how = parts.optimiser, parts.ema, parts.batch_size, rows
     (network, opt, average), value, grads, ok = _move(parts, how, held, gradient, keys)
-    info |= {
-        "objective": value,
-        "gradient_norm": optax.tree.norm(grads),
-        "skipped": 1.0 - (ok & score_ok).astype(float),
-    }
+    skipped = 1.0 - (ok & score_ok).astype(float)
+    info |= {"objective": value, "gradient_norm": optax.tree.norm(grads), "skipped": skipped}
     return State(network, score_net, score_average, opt, score_opt, average, state.step + 1), info
 
 

@@ -7,20 +7,19 @@ to stop exist once. Progress is an observer of the rows; it never has a loop of 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Key
 
 from pushforward.base import Algorithm
 from pushforward.devices import on_all, on_own
 from pushforward.programs import came_from_running, in_one_line, is_exhausted
 from pushforward.training.outcome import Outcome, ended_by
-from pushforward.training.pace import Crew
+from pushforward.training.pace import Crew, zeros_of
 
 Row = dict[str, int | float]
 """One line of history: step, seconds, and the mean of each scalar the steps reported."""
@@ -30,8 +29,7 @@ class Position(NamedTuple):
     """Where a run stands between two steps: all it needs to go on as if it had never stopped."""
 
     state: Any
-    total: dict[str, Any]
-    """Sums of the scalars over the steps since the last row."""
+    total: dict[str, Any]  # sums of the scalars over the steps since the last row
     step: int = 0
     rows: tuple[Row, ...] = ()
     bad_chunks: int = 0
@@ -45,29 +43,17 @@ class LoopResult(NamedTuple):
     state: Any
     rows: list[Row]
     outcome: Outcome
-    why: str = ""
-    """What went wrong, in the words of whatever raised it."""
+    why: str = ""  # what went wrong, in the words of whatever raised it
     at: Position | None = None
 
 
-@eqx.filter_jit
-def run_chunk(
-    algorithm: Algorithm, key: Key[Array, ""], state: Any, first: Int[Array, ""], num_steps: Any
-) -> tuple[Any, dict[str, Array]]:
-    """Take `num_steps` steps; step `i` uses `fold_in(key, i)`, so a run can be cut and joined anywhere.
-
-    The number of steps is an argument of the compiled program, so that a shorter last chunk costs nothing.
-    """
-    state, total = run_piece(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
-    return state, jax.tree.map(lambda v: v / num_steps, total)
-
-
-# A sampler takes a few hundred steps: what the compiler's last level would save of them, it takes twice.
-@partial(eqx.filter_jit, compiler_options={"xla_backend_optimization_level": 1})
-def run_piece(
+def take_steps(
     algorithm: Algorithm, key: Key[Array, ""], state: Any, total: dict[str, Any], first: Any, num_steps: Any
 ) -> tuple[Any, dict[str, Array]]:
-    """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same."""
+    """Take some steps of a chunk and add what they report to `total`: cut anywhere, the sums are the same.
+
+    Step `i` uses `fold_in(key, i)`. The number of steps is an argument: another one compiles nothing.
+    """
     # Only arrays can be carried through a loop; what is static in the state does not change.
     arrays, static = eqx.partition(state, eqx.is_array)
 
@@ -79,20 +65,24 @@ def run_piece(
     return eqx.combine(arrays, static), total
 
 
+# Its types do not tell of the options of `jax.jit`.
+_jit: Any = eqx.filter_jit
+# A sampler takes a few hundred steps: what the compiler's last level would save of them, it takes twice.
+run_piece = _jit(take_steps, compiler_options={"xla_backend_optimization_level": 1})
+
+
 def nothing(algorithm: Algorithm, key: Key[Array, ""], state: Any) -> dict[str, Any]:
     """Return the sums over no steps at all."""
-    shapes = eqx.filter_eval_shape(lambda k, s: algorithm.step(k, s)[1], key, state)
-    return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)
+    return zeros_of(lambda k, s: algorithm.step(k, s)[1], key, state)
 
 
 def run(
     key: Key[Array, ""], algorithm: Algorithm, state: Any, *, start: Position | None = None, **options: Any
 ) -> LoopResult:
-    """Run `algorithm` from `state` until the steps, the time or the user's patience is over.
+    """Run `algorithm` from `state`, or on from `start`, until the steps, the time or patience is over.
 
-    From `start` it goes on instead, to the outcome of a run never stopped. `options` are those of `Loop`.
-    A skipped step leaves the state as it was, so the state handed back is always finite. An interrupt or an
-    error hands back the state before it.
+    `options` are those of `Loop`. A skipped step leaves the state as it was, so what is handed back is always
+    finite. An interrupt or an error hands back the state before it.
     """
     at = Position(state, nothing(algorithm, key, state)) if start is None else start
     return Loop(key, algorithm, at, **options).run()
@@ -107,16 +97,11 @@ class Loop:
     at: Position
     num_steps: int
     log_every: int
-    monitor: Callable[[Any], Row] = lambda state: {}
-    """Extra scalars of the state, asked for once a chunk."""
-    observe: Callable[[Row], Any] = lambda row: None
-    """Called with every row, for progress bars and callbacks. `True` stops the run."""
-    ends: Callable[[Row], Outcome | None] = lambda row: None
-    """Says of a row how the run ends there, if it does."""
-    deadline: float = float("inf")
-    """On `time.monotonic()`'s clock."""
-    keep: Callable[[Position], None] = lambda position: None
-    """Called every few seconds with where the run stands; checkpoints live here."""
+    monitor: Callable[[Any], Row] = lambda state: {}  # extra scalars of the state, asked for once a chunk
+    observe: Callable[[Row], Any] = lambda row: None  # called with every row; `True` stops the run
+    ends: Callable[[Row], Outcome | None] = lambda row: None  # says of a row how the run ends there, if so
+    deadline: float = float("inf")  # on `time.monotonic()`'s clock
+    keep: Callable[[Position], None] = lambda position: None  # called every few seconds, for checkpoints
     shrink: Callable[[], Algorithm | None] = lambda: None
     """Returns the same algorithm in need of less memory, or `None`; asked when memory ran out."""
     crew: Crew = field(default_factory=Crew)
@@ -124,8 +109,7 @@ class Loop:
     """Chunks in a row with most of their steps skipped, after which the run is called diverged, ..."""
     bad_steps: int = 10
     """... if they hold at least so many steps: in a short run a chunk is a step or two."""
-    look_every: float = 2.0
-    """Seconds between two looks at the clock."""
+    look_every: float = 2.0  # seconds between two looks at the clock
 
     def __post_init__(self):
         mesh = self.crew.mesh
@@ -205,12 +189,10 @@ class Loop:
         row = {"step": at.step, "seconds": time.monotonic() - self.began, **values}
         row |= self.monitor(on_own(at.state, self.crew.mesh))
         bad = not values.get("skipped", 0.0) <= 0.5
-        return at._replace(
-            total=on_all(jax.device_put({n: np.zeros_like(v) for n, v in total.items()}), self.crew.mesh),
-            rows=(*at.rows, row),
-            bad_chunks=at.bad_chunks + 1 if bad else 0,
-            bad_steps=at.bad_steps + chunk if bad else 0,
-        )
+        none = jax.device_put({name: np.zeros_like(v) for name, v in total.items()})
+        at = at._replace(total=on_all(none, self.crew.mesh), rows=(*at.rows, row))
+        bad_chunks, bad_steps = (at.bad_chunks + 1, at.bad_steps + chunk) if bad else (0, 0)
+        return at._replace(bad_chunks=bad_chunks, bad_steps=bad_steps)
 
     def ended(self) -> Outcome | None:
         """Return how the run ends by its last row, if it does."""

@@ -23,8 +23,8 @@ class Outcome(enum.Enum):
     @property
     def good(self) -> bool:
         """Whether the sampler is what was asked for, or at least the best the budget allowed."""
-        ended = self.cut, self is Outcome.FINISHED, self is Outcome.CONVERGED, self is Outcome.UNTRAINED
-        return any(ended) or self is Outcome.STOPPED
+        ended = (Outcome.FINISHED, Outcome.CONVERGED, Outcome.UNTRAINED, Outcome.STOPPED)
+        return self.cut or self in ended
 
     @property
     def cut(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
@@ -54,8 +55,7 @@ class Batch(NamedTuple):
 
     tiles: int
     mesh: Mesh | None
-    rows: bool
-    """Whether the loss is a mean over rows, each taken alone and without randomness."""
+    rows: bool  # whether the loss is a mean over rows, each taken alone and without randomness
 
     def gradient(self, gradient: Gradient, z: Float[Array, "n latent"], key: Key[Array, ""]) -> Any:
         """Return `gradient(z, key)`, of a batch whose rows are divided among the devices.
@@ -69,7 +69,7 @@ class Batch(NamedTuple):
         divide = lambda array: jax.lax.with_sharding_constraint(array, divided)  # noqa: E731
         if not self.rows or len(z) % (count * self.tiles):
             return in_tiles(gradient, divide(z), key, self.tiles)
-        restored = ravel_pytree(_nothing(gradient, z, key))[1]
+        restored = ravel_pytree(zeros_of(gradient, z, key))[1]
         raveled = lambda mine: ravel_pytree(in_tiles(gradient, mine, key, self.tiles))[0]  # noqa: E731
         each = jax.vmap(raveled)(divide(z.reshape(count, -1, z.shape[1])))
         return restored(divide(each).mean(axis=0))
@@ -83,12 +83,13 @@ def in_tiles(gradient: Gradient, z: Float[Array, "n latent"], key: Key[Array, ""
     if tiles == 1:
         return gradient(z, key)
     each = z.reshape(tiles, -1, z.shape[1]), jax.random.split(key, tiles)
-    nothing = _nothing(gradient, each[0][0], each[1][0])
+    nothing = zeros_of(gradient, each[0][0], each[1][0])
     add = lambda total, one: (jax.tree.map(jnp.add, total, gradient(*one)), None)  # noqa: E731
     total, _ = jax.lax.scan(add, nothing, each)
     return jax.tree.map(lambda a: a / tiles, total)
 
 
-def _nothing(gradient: Gradient, *arguments: Any) -> Any:
-    shapes = jax.eval_shape(gradient, *arguments)
+def zeros_of(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return zeros in the shapes of what a function returns, without calling it."""
+    shapes = eqx.filter_eval_shape(function, *arguments)
     return jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), shapes)

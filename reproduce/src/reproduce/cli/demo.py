@@ -92,8 +92,8 @@ def _print_race(console: Console, sampler: "Sampler", target: "ExactTarget", key
     import jax.numpy as jnp
 
     from pushforward.metrics import ksd_imq_v
-    from pushforward.training.loop import run_chunk
     from reproduce.rivals import langevin
+    from reproduce.rivals.chains import run_chunk
     from reproduce.timing import interleaved
 
     algorithm = langevin.algorithm(target, num_chains=NUM_CHAINS)

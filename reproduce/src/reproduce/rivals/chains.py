@@ -1,15 +1,29 @@
-"""What all populations share, be they chains or particles: a start, and handing out the draws."""
+"""What all populations share, be they chains or particles: a start, steps, and handing out the draws."""
 
+from typing import Any
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
+from pushforward.base import Algorithm
 from pushforward.checks import check_count
+from pushforward.training.loop import nothing, take_steps
 
 
 def start(key: Key[Array, ""], num_chains: int, dim: int, scale: Float[Array, ""]) -> Float[Array, "n dim"]:
     """Return starting points from `N(0, scale^2 I)`."""
     return scale * jax.random.normal(key, (num_chains, dim))
+
+
+@eqx.filter_jit
+def run_chunk(
+    algorithm: Algorithm, key: Key[Array, ""], state: Any, first: Int[Array, ""], num_steps: Any
+) -> tuple[Any, dict[str, Array]]:
+    """Take steps as the training loop does; return the state, and the means of what they report."""
+    state, total = take_steps(algorithm, key, state, nothing(algorithm, key, state), first, num_steps)
+    return state, jax.tree.map(lambda v: v / num_steps, total)
 
 
 def pick(key: Key[Array, ""], positions: Float[Array, "population dim"], n: int) -> Float[Array, "n dim"]:

@@ -15,10 +15,11 @@ from pushforward.base import Target
 from pushforward.latents import Uniform
 from pushforward.recipe.train import parts_of
 from pushforward.sampler import Sampler
-from pushforward.training import alternating, run_chunk
+from pushforward.training import alternating
 from reproduce import records
 from reproduce.noise import add_noise, evidence
 from reproduce.records import Record, of_recipe
+from reproduce.rivals.chains import run_chunk
 from reproduce.studies.fitting import (
     annealed,
     diagnosed,

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 
 from pushforward.base import Algorithm
 from pushforward.sampler import Sampler
-from pushforward.training import run_chunk
 from reproduce.records import Record, of_recipe
+from reproduce.rivals.chains import run_chunk
 from reproduce.studies.fitting import fit_to_the_end, size_of, train_flow
 from reproduce.studies.row import Draw, Row
 from reproduce.studies.two_d.judge import Judge
