@@ -108,8 +108,8 @@ def log_density(model: Any, args: tuple, kwargs: dict, values: dict[str, Any]) -
     from numpyro.infer.util import log_density as joint
 
     # Data were looked at when the model was read; to look again, in each program, is one more program a look.
-    with validation_enabled(False):
-        # A key, for models that ask for one beside their sites: a fixed one, so that the density is a function.
+    with validation_enabled(is_validate=False):
+        # A key, for models that ask for one beside their sites: fixed, so that the density is a function.
         return joint(handlers.seed(model, 0), args, kwargs, values)[0]
 
 

@@ -11,8 +11,8 @@ from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 
 from pushforward.base import Target
-from pushforward.metrics import PROTOCOLS, Protocol, against_exact, mean_error, sd_ratio
-from pushforward.metrics.two_sample import in_asinh, sliced_w2
+from pushforward.metrics import PROTOCOLS, Protocol, against_exact, sliced_w2
+from reproduce.metrics.distances import in_asinh, mean_error, sd_ratio
 from reproduce.targets import ManyWell
 from reproduce.targets.grid import KnownExact
 from reproduce.targets.particles import pair_distances
