@@ -19,18 +19,8 @@ from pushforward.recipe.table import Search
 class Rays:
     """How properness is tried; lengths are in the target's units, slopes those of `log q` against `log r`."""
 
-    radii: tuple[float, ...] = (
-        3.0,
-        10.0,
-        30.0,
-        100.0,
-        1e3,
-        1e4,
-        1e6,
-        1e8,
-        1e11,
-        1e14,
-    )  # at which a ray is looked at
+    # At which a ray is looked at.
+    radii: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e11, 1e14)
     axes: int = 64  # that are tried; of more coordinates, so many at random
     generic: int = 8  # directions at random
     starts: int = 2  # points near the origin that rays set out from
