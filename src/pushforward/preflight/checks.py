@@ -36,8 +36,7 @@ from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, s
 COARSE = 0.5
 """Nats between neighbouring log densities, beyond which shape is lost; a tenth of it is worth a word."""
 
-BROKEN = 0.9
-"""The share of points at which a gradient must be wrong to be called broken; kinks make some."""
+BROKEN = 0.9  # the share of points at which a gradient must be wrong to be called broken; kinks make some
 
 
 def require_target(key: Key[Array, ""], target: Target) -> None:

@@ -10,17 +10,10 @@ from pushforward.preflight.tracing import label
 from pushforward.probing import ROWS
 
 GOOD, CAUTION, BAD = "good", "caution", "bad"
-WARNED = "warned"
-"""A caution that `fit` warns of."""
-
-Said = tuple[str, str]
-"""A verdict and its words."""
-
-SCALES = (0.1, 1.0, 10.0)
-"""Distances from the origin at which the density is tried."""
-
-DEAR = 2e-3
-"""Seconds a point, from which on a fit takes hours."""
+WARNED = "warned"  # a caution that `fit` warns of
+Said = tuple[str, str]  # a verdict and its words
+SCALES = (0.1, 1.0, 10.0)  # distances from the origin at which the density is tried
+DEAR = 2e-3  # seconds a point, from which on a fit takes hours
 
 
 @dataclass(frozen=True)

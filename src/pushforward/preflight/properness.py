@@ -38,14 +38,10 @@ ANY = "a random direction"
 class Escape(NamedTuple):
     """A way to infinity along which the density falls too slowly to be integrable on it."""
 
-    words: str
-    """What to call its direction."""
-    slope: float
-    """Of `log q` against `log r`, far out; infinite where the log density itself is."""
-    falls: bool
-    """Whether it falls at all, from the origin or from the highest places."""
-    axis: int = -1
-    """The coordinate, where the direction is an axis."""
+    words: str  # what to call its direction
+    slope: float  # of `log q` against `log r`, far out; infinite where the log density itself is
+    falls: bool  # whether it falls at all, from the origin or from the highest places
+    axis: int = -1  # the coordinate, where the direction is an axis
 
 
 def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[Escape]:

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
+from pushforward.base import KnownExact
 from pushforward.checks import check_positive
-from reproduce.targets.grid import GridLaw, KnownExact
+from reproduce.targets.grid import GridLaw
 
 
 def radius(x: Float[Array, " dim"]) -> Float[Array, ""]:

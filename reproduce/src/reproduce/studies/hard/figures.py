@@ -10,11 +10,10 @@ import scipy.special
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import Target
+from pushforward.base import KnownExact, Target
 from pushforward.metrics import PROTOCOLS, Protocol, against_exact, sliced_w2
 from reproduce.metrics.distances import in_asinh, mean_error, sd_ratio
 from reproduce.targets import ManyWell
-from reproduce.targets.grid import KnownExact
 from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
