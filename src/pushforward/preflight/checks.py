@@ -27,8 +27,7 @@ from pushforward.preflight.findings import (
     noise,
     output,
 )
-from pushforward.preflight.periods import period
-from pushforward.preflight.properness import RAYS, Escape, find_escapes, summits_of
+from pushforward.preflight.properness import RAYS, Escape, find_escapes, period, summits_of
 from pushforward.preflight.support import find_support, inner_points
 from pushforward.preflight.tracing import output_type, run_checked
 from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, seconds_a_look

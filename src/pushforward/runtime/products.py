@@ -24,9 +24,7 @@ def multiply(x: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
     whole = len(x) // rows * rows if rows else 0
     if whole:
         np.matmul(
-            x[:whole].reshape(-1, rows, x.shape[1]),
-            weight,
-            out=out[:whole].reshape(-1, rows, out.shape[1]),
+            x[:whole].reshape(-1, rows, x.shape[1]), weight, out=out[:whole].reshape(-1, rows, out.shape[1])
         )
     if whole < len(x):
         np.matmul(x[whole:], weight, out=out[whole:])
