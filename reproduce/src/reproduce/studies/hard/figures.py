@@ -18,8 +18,7 @@ from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BINS = 60
-FOUND = 0.1
-"""A mode counts as found with a tenth of its true share."""
+FOUND = 0.1  # a mode counts as found with a tenth of its true share
 
 
 class Pool(KnownExact):
