@@ -52,8 +52,7 @@ class ArrayHeader(NamedTuple):
     dtype: np.dtype
     shape: tuple[int, ...]
     fortran: bool
-    length: int
-    """Bytes before the first number."""
+    length: int  # bytes before the first number
 
     @property
     def num_bytes(self) -> int:

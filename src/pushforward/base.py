@@ -191,6 +191,16 @@ class ExactTarget(Target):
         """Draw `num_samples` independent points from the normalised density."""
 
 
+class KnownExact(ExactTarget):
+    """An exact target whose moments, name and window are fields."""
+
+    mean: Float[Array, " dim"] | None
+    covariance: Float[Array, "dim dim"] | None
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    window: Window | None = eqx.field(static=True)
+
+
 class Algorithm(NamedTuple):
     """Anything that iterates towards draws: our training, a Markov chain, particles, a flow.
 

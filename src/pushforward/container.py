@@ -25,8 +25,7 @@ MAX_HEADER = 2**22
 FEW_WORDS = 2**17
 """Parts of JSON that a text may have besides one for every 16 letters. Parsed, each takes some 70 bytes."""
 
-MAX_LINE = 2**16
-"""Bytes of a line of text."""
+MAX_LINE = 2**16  # bytes of a line of text
 
 MAX_AXES = 8
 
@@ -37,8 +36,7 @@ class BadFileError(ValueError):
     """A file that is not what it should be: truncated, corrupted, of another kind or version."""
 
 
-SAMPLER = "sampler.pf"
-"""The name of the sampler in the folder of a run."""
+SAMPLER = "sampler.pf"  # the name of the sampler in the folder of a run
 
 _OTHERS = {
     b"\x93NUMPY": "a file of `numpy.save`",

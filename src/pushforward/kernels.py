@@ -134,10 +134,7 @@ def median(values: Float[Array, "n m"]) -> Float[Array, ""]:
 
 
 def _products_of_differences(
-    a: Float[Array, "n dim"],
-    b: Float[Array, "m dim"],
-    x: Float[Array, "n dim"],
-    y: Float[Array, "m dim"],
+    a: Float[Array, "n dim"], b: Float[Array, "m dim"], x: Float[Array, "n dim"], y: Float[Array, "m dim"]
 ) -> Float[Array, "n m"]:
     """Return `(a_i - b_j).(x_i - y_j)` for every pair."""
     dim = x.shape[1]

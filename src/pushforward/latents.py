@@ -14,8 +14,7 @@ from jaxtyping import Array, Float, Int, Key
 from pushforward import bits
 from pushforward.checks import check_count
 
-_EDGE = 2.0**-24
-"""Uniforms are kept off 0 and 1, where the normal quantile is infinite, by float32's grain."""
+_EDGE = 2.0**-24  # uniforms are kept off 0 and 1, where the normal quantile is infinite, by float32's grain
 
 FEW_PARTS, FEW_DIMENSIONS = 512, 64
 """Components up to which looking at all of them is the fastest way to find one; and dimensions up to which
@@ -101,8 +100,7 @@ class NormalMixture(Latent):
 
     weights: Float[Array, " k"]
     means: Float[Array, "k latent"]
-    choleskys: Float[Array, "shapes latent latent"]
-    """One a component, or one for all."""
+    choleskys: Float[Array, "shapes latent latent"]  # one a component, or one for all
 
     def __check_init__(self):
         k, dim = self.means.shape

@@ -31,8 +31,7 @@ SOLVERS = (
     *("eig", "eigh", "svd", "schur", "hessenberg", "tridiagonal", "tridiagonal_solve"),
 )
 
-TURNS = 10
-"""Turns that are assumed of a loop whose number of turns is not known beforehand."""
+TURNS = 10  # turns that are assumed of a loop whose number of turns is not known beforehand
 
 
 def operations(target: Target) -> float:

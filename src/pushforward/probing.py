@@ -10,8 +10,7 @@ from jaxtyping import Array, Float
 
 from pushforward.base import Target
 
-ROWS = 96
-"""Points in one call, always: whatever is asked, one program is compiled."""
+ROWS = 96  # points in one call, always: whatever is asked, one program is compiled
 
 MIN_CONCLUSIVE = 8
 
@@ -49,10 +48,8 @@ class GradientCheck(NamedTuple):
 
     conclusive: int
     wrong: int
-    off: float = 0.0
-    """The share by which the gradient is off everywhere, where that is small and can be told."""
-    where: str = ""
-    """In which coordinate, if not in all."""
+    off: float = 0.0  # the share by which the gradient is off everywhere, where that is small and can be told
+    where: str = ""  # in which coordinate, if not in all
 
     @property
     def share(self) -> float:

@@ -29,14 +29,12 @@ GROUP = 1024
 TILE_GROUPS = 4
 """Groups that pass the network at once: a 64-wide layer of 4,096 rows still fits in a core's cache."""
 
-OFTEN = 3
-"""Times that a number of draws is asked for before it gets a program of its own."""
+OFTEN = 3  # times that a number of draws is asked for before it gets a program of its own
 
 MAX_BLOCK_FLOATS = 2**18
 """Numbers in the output of one call of the large program: what bounds the memory of streaming."""
 
-MAX_ROWS = 2**31 * GROUP
-"""Draws that one key can number."""
+MAX_ROWS = 2**31 * GROUP  # draws that one key can number
 
 Parts = tuple[Latent, Any, Frame]
 """Latent, network and frame: all that draws depend on. A sampler's story must not compile a program anew."""

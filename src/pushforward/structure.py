@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_DEPTH = 16
-"""No honest tree is deeper; a hostile one shall not exhaust the stack."""
+MAX_DEPTH = 16  # no honest tree is deeper; a hostile one shall not exhaust the stack
 
 MOST, LEAST = 3.0, 8.0
 """Bounds of the log by which a layer of a map stretches and shrinks a coordinate.

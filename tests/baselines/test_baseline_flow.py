@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.metrics import mean_error, sd_ratio
+from reproduce.metrics.distances import mean_error, sd_ratio
 from reproduce.rivals import flow
 
 KEY = jax.random.key(0)

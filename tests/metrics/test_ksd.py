@@ -4,15 +4,9 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.metrics import (
-    PROTOCOLS,
-    floor,
-    floor_of_selection,
-    ksd_imq_u,
-    ksd_imq_v,
-    ksd_rbf_u,
-)
+from pushforward.metrics import floor, ksd_imq_v
 from pushforward.metrics.ksd import ROWS
+from reproduce.metrics.distances import PROTOCOLS, ksd_imq_u, ksd_rbf_u
 from reproduce.targets import donut, published_funnel
 
 # facts 2.2, one KSD of 500 exact draws: mean and standard deviation.
@@ -65,7 +59,7 @@ def test_u_statistic_has_mean_zero_for_exact_draws_and_only_for_them(metric, shi
     # 60 repeats, |t| < 5: false failure below 1e-5 for each metric. The narrow kernel of the
     # paper's appendix is so weak that it needs a shift three times as large.
     target = targets.squiggle()
-    null = floor(jax.random.key(0), metric, target, 200, repeats=60)
+    null = floor(jax.random.key(0), PROTOCOLS[metric], target, 200, repeats=60)
     assert abs(null.mean) < 5 * null.sd / np.sqrt(null.repeats)
     shifted = target.sample(jax.random.key(1), 2000) + jnp.array([0.0, shift])
     # The spread falls as 1/n, from 200 draws to 2,000.
@@ -83,7 +77,7 @@ def test_published_calibration(make, mean, sd):
 
 def test_selection_lowers_the_floor():
     # facts 2.2: 0.138 becomes 0.125 on Rosenbrock by taking the best of fifty.
-    chosen = floor_of_selection(jax.random.key(3), "ksd_imq_v", targets.rosenbrock(), 500)
+    chosen = floor(jax.random.key(3), "ksd_imq_v", targets.rosenbrock(), 500, checkpoints=50)
     assert chosen.repeats == 20
     assert abs(chosen.mean - 0.125) < 0.01
     assert chosen.mean < 0.135
@@ -93,10 +87,10 @@ def test_memory_stays_bounded():
     # 20,000 draws make 4e8 pairs, 1.6 GB as one table; the compiled program holds far less.
     target = targets.gaussian()
     from pushforward.kernels import IMQ
-    from pushforward.metrics.ksd import _mean_stein
+    from pushforward.metrics.ksd import mean_stein
 
     draws = jnp.zeros((20_000, 2))
-    compiled = _mean_stein.lower(draws, target, IMQ(), off_diagonal=False).compile()
+    compiled = mean_stein.lower(draws, target, IMQ(), off_diagonal=False).compile()
     assert compiled.compiled.memory_analysis().temp_size_in_bytes < 64e6
 
 

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from pushforward.metrics import (
-    PROTOCOLS,
-    against_exact,
-    floor,
-    floor_of_selection,
-    mean_error,
-    sd_ratio,
-)
+from pushforward.metrics import against_exact, floor
+from reproduce.metrics.distances import PROTOCOLS, mean_error, sd_ratio
 from reproduce.metrics.modes import mode_weight_error, mode_weights
 from reproduce.targets import donut
 
@@ -60,10 +54,6 @@ def test_moments_are_in_units_of_the_truth_and_signed():
     shifted = target.mean + 1.5 * (draws - target.mean) + jnp.array([0.0, -2 * np.sqrt(3)])
     np.testing.assert_allclose(mean_error(shifted, target), [0, -2], atol=0.08)
     np.testing.assert_allclose(sd_ratio(shifted, target), [1.5, 1.5], rtol=0.06)
-    # The worst coordinate goes on record.
-    assert abs(PROTOCOLS["mean_error"](KEY, shifted, target) - 2) < 0.1
-    squeezed = draws * jnp.array([1.0, 0.5])
-    assert abs(PROTOCOLS["sd_ratio"](KEY, squeezed, target) - 0.5) < 0.03
 
 
 def test_reference_draws_serve_as_well_as_known_moments():
@@ -83,18 +73,18 @@ def test_a_target_without_moments_is_refused():
 @pytest.mark.parametrize("metric", sorted(PROTOCOLS))
 def test_every_protocol_has_a_reproducible_floor(metric):
     target = targets.mog2()
-    first = floor(KEY, metric, target, 100, repeats=3)
-    assert first == floor(KEY, metric, target, 100, repeats=3)
-    assert first != floor(jax.random.key(1), metric, target, 100, repeats=3)
+    first = floor(KEY, PROTOCOLS[metric], target, 100, repeats=3)
+    assert first == floor(KEY, PROTOCOLS[metric], target, 100, repeats=3)
+    assert first != floor(jax.random.key(1), PROTOCOLS[metric], target, 100, repeats=3)
     assert np.isfinite(first.mean)
     assert first.sd > 0
 
 
 def test_selection_is_the_lowest_of_the_checkpoints():
     target = targets.gaussian()
-    one = floor_of_selection(KEY, "ksd_imq_v", target, 50, repeats=4, checkpoints=1)
+    one = floor(KEY, "ksd_imq_v", target, 50, repeats=4, checkpoints=1)
     assert one == floor(KEY, "ksd_imq_v", target, 50, repeats=4)
-    assert floor_of_selection(KEY, "ksd_imq_v", target, 50, repeats=4, checkpoints=9).mean < one.mean
+    assert floor(KEY, "ksd_imq_v", target, 50, repeats=4, checkpoints=9).mean < one.mean
 
 
 def test_a_floor_may_be_of_a_protocol_of_ones_own():
@@ -112,4 +102,4 @@ def test_what_a_floor_refuses():
     with pytest.raises(ValueError, match=r"`metric` must be one of.*Did you mean 'sliced_w2'"):
         floor(KEY, "sliced_w", target, 100)
     with pytest.raises(ValueError, match=r"`repeats` must be an integer of at least 2; got 1"):
-        floor(KEY, "mmd", target, 100, repeats=1)
+        floor(KEY, "sliced_w2", target, 100, repeats=1)

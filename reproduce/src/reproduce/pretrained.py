@@ -31,8 +31,7 @@ class Mnist(NamedTuple):
     """A model of MNIST's digits, 32 x 32 pixels from 0 to 1, and samplers of it."""
 
     target: ImageEnergy
-    samplers: dict[str, Generator]
-    """By the method that trained them: `kl`, `fisher`."""
+    samplers: dict[str, Generator]  # by the method that trained them: `kl`, `fisher`
     about: dict[str, Any]
 
 

@@ -18,8 +18,7 @@ from pushforward.container import BadFileError, read_lines, regular
 from pushforward.machine import cores, versions
 from reproduce.origin import commit, host, today
 
-LATER = ("recipe", "date", "commit", "host")
-"""Fields that files of version 0.1 do not have."""
+LATER = ("recipe", "date", "commit", "host")  # fields that files of version 0.1 do not have
 
 
 # Both classes check and convert their own fields, as users will meet them; the type hook of the

@@ -56,8 +56,7 @@ def _version(wanted: bool) -> bool:
 @app.callback()
 def _options(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     # Its own help is that of the app; `--version` is done before this is called.

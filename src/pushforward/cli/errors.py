@@ -20,8 +20,7 @@ from pushforward.machine import check_addresses
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """The work went wrong; what was asked makes no sense; Ctrl-C (128 + SIGINT, as shells have it)."""
 
-VARIABLE = "PUSHFORWARD_TRACEBACK"
-"""Set to anything, it shows where a message comes from."""
+VARIABLE = "PUSHFORWARD_TRACEBACK"  # set to anything, it shows where a message comes from
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a disk says that takes no more, whoever wrote to it: the request was right."""

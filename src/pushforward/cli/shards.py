@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from pushforward.sampler import Sampler
 
 FORMAT, VERSION = "pushforward-shard", 1
-MAX_BYTES = 2**16
-"""No honest note is larger; a stranger's shall not fill the memory."""
-
-MAX_ROWS = 2**41
-"""Rows that one key can number: 2^31 groups of 1,024."""
+MAX_BYTES = 2**16  # no honest note is larger; a stranger's shall not fill the memory
+MAX_ROWS = 2**41  # rows that one key can number: 2^31 groups of 1,024
 
 LIMITS = {
     "first": (0, MAX_ROWS), "rows": (1, MAX_ROWS), "total": (1, MAX_ROWS),
@@ -115,10 +112,8 @@ class Note:
     dtype: str
     seed: int
     latents: str
-    sampler_sha256: str
-    """Of the sampler's file."""
-    draws_sha256: str
-    """Of the rows' bytes, in C order."""
+    sampler_sha256: str  # of the sampler's file
+    draws_sha256: str  # of the rows' bytes, in C order
 
     def text(self) -> bytes:
         """Return the note as a file holds it."""

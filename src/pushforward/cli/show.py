@@ -13,13 +13,11 @@ from pushforward.cli import options
 from pushforward.cli.console import clean, in_words, number, pairs, size, spark, stdout
 from pushforward.cli.errors import CommandError
 
-NUM_ROWS = 8
-"""Rows of history shown, evenly spaced, with the last always among them."""
+NUM_ROWS = 8  # rows of history shown, evenly spaced, with the last always among them
 
 SHOWN = {"objective": "loss", "score_loss": "score loss", "ksd_imq_v": "KSD", "skipped": "skipped"}
 
-MAX_DRAWS = 2**31
-"""Bytes of the largest file of draws that is summarised: all of it is read."""
+MAX_DRAWS = 2**31  # bytes of the largest file of draws that is summarised: all of it is read
 
 
 def show(source: options.SourceOrDraws, as_json: options.Json = False) -> None:

@@ -23,11 +23,8 @@ Shape = tuple[int, ...]
 Bar = Callable[[int], AbstractContextManager[Callable[[int], None]]]
 """What makes a progress bar of so many draws, which yields a function that moves it on."""
 
-CSV_WIDTH = 14
-"""About how many characters a number takes as text, its comma included."""
-
-Names = list[str] | None
-"""Titles of the columns, in formats that have them; x0, x1, ... otherwise."""
+CSV_WIDTH = 14  # about how many characters a number takes as text, its comma included
+Names = list[str] | None  # titles of the columns, in formats that have them; x0, x1, ... otherwise
 
 WHOLE, MAX_WHOLE = (".npz", ".nc"), 2**32
 """Formats that hold named draws in one piece, and bytes that may be held to write it."""

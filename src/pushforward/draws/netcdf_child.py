@@ -18,8 +18,7 @@ import numpy as np
 from pushforward.arrays import check_expansion
 
 GROUPS = ("posterior", "unconstrained_posterior", "sample_stats")
-SECONDS, BYTES = 1, 2**27
-"""Of work, and of memory, that a file may take besides what its size explains."""
+SECONDS, BYTES = 1, 2**27  # of work, and of memory, that a file may take besides what its size explains
 
 
 def limit(size: int) -> None:

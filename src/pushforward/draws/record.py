@@ -135,13 +135,7 @@ class Draws(eqx.Module):
         return Draws(values, coordinates, stats, self.parameters, about)
 
     def refine(
-        self,
-        key: Key[Array, ""],
-        target: Target,
-        *,
-        steps: int = 10,
-        kernel: str = "mala",
-        warmup: int = 30,
+        self, key: Key[Array, ""], target: Target, *, steps: int = 10, kernel: str = "mala", warmup: int = 30
     ) -> "Draws":
         """Return the draws after a few steps of MCMC from each of them, by BlackJAX; see `refine`.
 
@@ -170,7 +164,7 @@ class Draws(eqx.Module):
         """Return the draws as ArviZ `InferenceData` of one chain, which is no Markov chain, as its attributes
         say; with a `target`, also its log density `lp`.
         """
-        from pushforward.draws.labelled import to_arviz
+        from pushforward.draws.netcdf_files import to_arviz
 
         found = self.contents()
         if target is not None:

@@ -17,23 +17,17 @@ from pushforward.optional import need
 
 TARGET_ACCEPTANCE = {"mala": 0.574, "hmc": 0.8}
 NUM_LEAPFROG = 8
-BLOCK = 8192
-"""Draws that are moved at once: however many there are, at most two programs are compiled."""
-
-NUM_TUNING = 512
-"""Draws that the step size is tuned on."""
+BLOCK = 8192  # draws that are moved at once: however many there are, at most two programs are compiled
+NUM_TUNING = 512  # draws that the step size is tuned on
 
 
 class Refinement(NamedTuple):
     """Where the draws ended, and how it went."""
 
     draws: Float[Array, "n dim"]
-    acceptance: Float[Array, " n"]
-    """Of each draw, the mean over its steps."""
-    step_size: float
-    """In units of the draws' own spread."""
-    num_bad: int
-    """Draws at which the target was not finite to begin with; they stay as they are."""
+    acceptance: Float[Array, " n"]  # of each draw, the mean over its steps
+    step_size: float  # in units of the draws' own spread
+    num_bad: int  # draws at which the target was not finite to begin with; they stay as they are
 
     def summary(self, kernel: str, steps: int) -> dict[str, Any]:
         """Return what a reader may want to see, as JSON values."""

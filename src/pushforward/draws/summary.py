@@ -8,8 +8,7 @@ from jaxtyping import Float
 from pushforward.checks import check_name
 from pushforward.tables import html_table, text_table
 
-QUANTILES = (5, 25, 50, 75, 95)
-"""In per cent."""
+QUANTILES = (5, 25, 50, 75, 95)  # in per cent
 
 TITLES = ("mean", "sd", *(f"{q} %" for q in QUANTILES))
 

@@ -14,8 +14,7 @@ from pushforward.draws.contents import Contents, columns, gathered, read_words, 
 from pushforward.draws.plain_files import are_coordinates, unnamed
 from pushforward.optional import need
 
-MAX_LINE, MAX_COLUMNS = 2**22, 2**16
-"""Bytes of the line of names, and how many names there may be."""
+MAX_LINE, MAX_COLUMNS = 2**22, 2**16  # bytes of the line of names, and how many names there may be
 
 
 def coordinate_titles(dim: int) -> list[str]:
@@ -86,8 +85,7 @@ def _check_titles(path: Path, titles: list[str]) -> None:
     raise BadFileError(f"{path}: its first line must be names of columns; it holds numbers, {numbers[0]:g}.")
 
 
-KEY = "pushforward"
-"""Under this name the schema keeps our words."""
+KEY = "pushforward"  # under this name the schema keeps our words
 
 STAT = "stats: "
 

@@ -17,8 +17,7 @@ from pushforward.frame import Frame
 from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixture, Uniform
 
 INPUT, OUTPUT = "latents", "draws"
-MAX_BYTES = 2**31 - 2**20
-"""What a protobuf can hold, less some room for the graph around the weights."""
+MAX_BYTES = 2**31 - 2**20  # what a protobuf can hold, less some room for the graph around the weights
 
 
 def write_onnx(

@@ -1,6 +1,6 @@
-"""Kernel Stein discrepancies: how far draws are from a target known only through its score.
+"""The kernel Stein discrepancy: how far draws are from a target known only through its score.
 
-All are blind to the weights of well-separated modes (facts 2.2): read them beside `sliced_w2`.
+It is blind to the weights of well-separated modes (facts 2.2): read them beside `sliced_w2`.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from pushforward.base import Target
-from pushforward.kernels import IMQ, RBF, RadialKernel
+from pushforward.kernels import IMQ, RadialKernel
 from pushforward.metrics.inputs import check_draws
 
 ROWS = 128
@@ -27,33 +27,13 @@ def ksd_imq_v(draws: Float[Array, "n dim"], target: Target) -> Float[Array, ""]:
     0.09 to 0.14 on the paper's targets at n = 500. Hold it against `floor`.
     """
     draws = check_draws(draws, dim=target.dim, at_least=1)
-    mean = _mean_stein(draws, target, IMQ(), off_diagonal=False)
+    mean = mean_stein(draws, target, IMQ(), off_diagonal=False)
     # The V-statistic cannot be negative; its rounding can.
     return jnp.sqrt(jnp.maximum(mean, 0))
 
 
-def ksd_imq_u(draws: Float[Array, "n dim"], target: Target) -> Float[Array, ""]:
-    """Return the U-statistic of the squared KSD with the IMQ kernel: its mean is 0 for exact draws.
-
-    1/(n(n-1)) sum over i != j of k0(x_i, x_j): no square root, and it may be negative.
-    """
-    draws = check_draws(draws, dim=target.dim)
-    return _mean_stein(draws, target, IMQ(), off_diagonal=True)
-
-
-def ksd_rbf_u(draws: Float[Array, "n dim"], target: Target, bandwidth: float = 0.25) -> Float[Array, ""]:
-    """Return the U-statistic of the squared KSD with the kernel of the paper's appendix.
-
-    There `k = exp(-r^2 / h^2)` without the factor 2, and h = 0.25 (facts 2.3): our `RBF` at
-    h / sqrt(2). So narrow a kernel sees local shape and little else.
-    """
-    draws = check_draws(draws, dim=target.dim)
-    kernel = RBF(jnp.asarray(bandwidth / 2**0.5, draws.dtype))
-    return _mean_stein(draws, target, kernel, off_diagonal=True)
-
-
 @eqx.filter_jit
-def _mean_stein(
+def mean_stein(
     draws: Float[Array, "n dim"], target: Target, kernel: RadialKernel, *, off_diagonal: bool
 ) -> Float[Array, ""]:
     """Return the mean of the Stein kernel over all pairs, or over all pairs of different draws."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from pushforward.optional import need
 
-LARGE = 32
-"""Constants with more numbers than this are data: arguments of the compiled program."""
+LARGE = 32  # constants with more numbers than this are data: arguments of the compiled program
 
 Compiled = tuple[Callable[[dict[str, Any], list[Any]], Any], list[Any]]
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Values = Module = Any
-"""An array of NumPy or of JAX, traced or not; and the module that computes with it."""
+Values = Module = Any  # an array of NumPy or of JAX, traced or not; and the module that computes with it
 
 Shape = tuple[int, ...]
 
@@ -29,11 +28,8 @@ class Kind(NamedTuple):
     broadcast against the values.
     """
 
-    constrain: Callable[..., Values]
-    """From free coordinates `u` to values."""
-
-    unconstrain: Callable[..., Values]
-    """From values `y` to free coordinates."""
+    constrain: Callable[..., Values]  # from free coordinates `u` to values
+    unconstrain: Callable[..., Values]  # from values `y` to free coordinates
 
     log_det: Callable[..., Values]
     """`log |det dy/du|` of `u`, one number for each event (for each number, where events are scalars)."""
@@ -41,8 +37,7 @@ class Kind(NamedTuple):
     free_shape: Callable[[Shape], Shape] = _same
     """From the shape of values to that of the free coordinates; a `ValueError` where there is none."""
 
-    constants: tuple[str, ...] = ()
-    """Which constants it needs: none, `low`, `high`, or both."""
+    constants: tuple[str, ...] = ()  # which constants it needs: none, `low`, `high`, or both
 
 
 def softplus(xp: Module, x: Values) -> Values:

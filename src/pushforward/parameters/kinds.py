@@ -69,9 +69,7 @@ KINDS: dict[str, Kind] = {
     ),
     "box": Kind(_into_box, _out_of_box, _box_log_det, constants=("low", "high")),
     "unit_interval": Kind(
-        sigmoid,
-        lambda xp, y: xp.log(y) - xp.log1p(-y),
-        lambda xp, u: -softplus(xp, u) - softplus(xp, -u),
+        sigmoid, lambda xp, y: xp.log(y) - xp.log1p(-y), lambda xp, u: -softplus(xp, u) - softplus(xp, -u)
     ),
     "simplex": SIMPLEX,
     "ordered": ORDERED,

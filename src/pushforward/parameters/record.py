@@ -13,8 +13,7 @@ from pushforward.checks import check_choice
 if TYPE_CHECKING:
     from pushforward.parameters.kind import Kind, Module, Shape, Values
 
-MAX_SIZE = 2**31
-"""No honest parameter is larger; a stranger's file shall not overflow a product of sizes."""
+MAX_SIZE = 2**31  # no honest parameter is larger; a stranger's file shall not overflow a product of sizes
 
 Bound = float | tuple[float | None, ...] | None
 Label = str | int | float

@@ -30,8 +30,6 @@ def algorithm(
     num_warmup: int = 500,
     target_acceptance: float = 0.8,
     initial_scale: float = 1.0,
-    *,
-    dense_mass: bool = False,
 ) -> Algorithm:
     """Return NUTS over a few long chains.
 
@@ -46,7 +44,6 @@ def algorithm(
     - `num_warmup`: tuning steps for each chain.
     - `target_acceptance`: nearer to 1 means smaller steps, for targets with narrow places.
     - `initial_scale`: chains start at `N(0, initial_scale^2 I)`.
-    - `dense_mass`: tune a full mass matrix and not only its diagonal.
     """
     nuts = _Nuts(
         target,
@@ -54,7 +51,6 @@ def algorithm(
         check_count(num_chains, "num_chains"),
         check_count(num_warmup, "num_warmup"),
         check_positive(target_acceptance, "target_acceptance"),
-        dense_mass,
     )
     return Algorithm(nuts.init, nuts.step, nuts.sample)
 
@@ -65,14 +61,12 @@ class _Nuts(eqx.Module):
     num_chains: int = eqx.field(static=True)
     num_warmup: int = eqx.field(static=True)
     acceptance: float = eqx.field(static=True)
-    dense_mass: bool = eqx.field(static=True)
 
     def init(self, key: Key[Array, ""]) -> TunedChains:
         key_start, key_warmup = jax.random.split(key)
         warmup = blackjax.window_adaptation(
             blackjax.nuts,
             self.target.log_density,
-            is_mass_matrix_diagonal=not self.dense_mass,
             target_acceptance_rate=self.acceptance,
             adaptation_info_fn=blackjax.adaptation.base.get_filter_adapt_info_fn(),
         )

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 
 import jax
 import numpy as np
@@ -17,16 +18,16 @@ from pushforward.preflight.findings import (
     CAUTION,
     GOOD,
     SCALES,
+    WARNED,
     Finding,
+    Said,
     cost,
+    finding,
     finite,
     noise,
     output,
-    refused,
-    warned,
 )
-from pushforward.preflight.periods import period
-from pushforward.preflight.properness import RAYS, Escape, find_escapes, summits_of
+from pushforward.preflight.properness import RAYS, Escape, find_escapes, period, summits_of
 from pushforward.preflight.support import find_support, inner_points
 from pushforward.preflight.tracing import output_type, run_checked
 from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, seconds_a_look
@@ -34,8 +35,7 @@ from pushforward.probing import ROWS, GradientCheck, check_gradient, evaluate, s
 COARSE = 0.5
 """Nats between neighbouring log densities, beyond which shape is lost; a tenth of it is worth a word."""
 
-BROKEN = 0.9
-"""The share of points at which a gradient must be wrong to be called broken; kinks make some."""
+BROKEN = 0.9  # the share of points at which a gradient must be wrong to be called broken; kinks make some
 
 
 def require_target(key: Key[Array, ""], target: Target) -> None:
@@ -44,11 +44,11 @@ def require_target(key: Key[Array, ""], target: Target) -> None:
     Two programs are compiled: the one is called once, the other gives values and scores at many points. What
     may be fitted, though it seldom ends well, is told by a warning.
     """
-    for finding in checks(generator(key), target):
-        if finding.refusal is not None:
-            raise finding.refusal
-        if finding.warning:
-            warnings.warn(finding.warning, stacklevel=4)
+    for each in checks(generator(key), target):
+        if each.refusal is not None:
+            raise each.refusal
+        if each.warning:
+            warnings.warn(each.warning, stacklevel=4)
 
 
 def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
@@ -62,14 +62,15 @@ def checks(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
         if type(target).__module__.startswith("pymc"):
             hint = " Make one with `from_pymc(model)`."
         raise TypeError(f"`target` must be a Target; got {type(target).__name__}.{hint}")
-    for finding in _findings(rng, target):
-        yield finding
-        if finding.verdict == BAD:
+    for each in _findings(rng, target):
+        yield each
+        if each.verdict == BAD:
             return
 
 
 def _findings(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
     """Yield all findings; each after a bad one may be without sense."""
+    say = partial(finding, target)
     try:
         dtype, told = output_type(target)
     except (ValueError, TypeError) as error:
@@ -77,17 +78,17 @@ def _findings(rng: np.random.Generator, target: Target) -> Iterator[Finding]:
         return
     scales, x = trial_points(rng, target.dim)
     beyond, once = run_checked(target, x[0])
-    yield refused(target, "output", beyond) if beyond else output(target, dtype, told)
+    yield say("output", *((BAD, beyond) if beyond else output(dtype, told)))
     seen = one_by_one(target)
     values, scores = evaluate(seen, x)
     if words := noise(values, evaluate(seen, x)[0], once):
-        yield refused(target, "output", words)
-    yield cost(target, seconds_a_look(seen, x))
-    yield _support(rng, seen, target, x, values)
-    yield finite(target, values, scores)
-    yield _precision(rng, seen, target, values)
-    yield _gradient(target, check_gradient(rng, seen, x, scores, scales))
-    yield _proper(seen, target, find_escapes(rng, seen, scores), x)
+        yield say("output", BAD, words)
+    yield say("cost", *cost(seconds_a_look(seen, x)))
+    yield say("support", *_support(rng, seen, target, x, values))
+    yield say("finite", *finite(target, values, scores))
+    yield say("precision", *_precision(rng, seen, values))
+    yield say("gradient", *_gradient(check_gradient(rng, seen, x, scores, scales)))
+    yield say("proper", *_proper(seen, target, find_escapes(rng, seen, scores), x[len(x) // 2]))
 
 
 def trial_points(rng: np.random.Generator, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +99,7 @@ def trial_points(rng: np.random.Generator, dim: int) -> tuple[np.ndarray, np.nda
 
 def _support(
     rng: np.random.Generator, seen: Target, target: Target, x: np.ndarray, values: np.ndarray
-) -> Finding:
+) -> Said:
     """Say where the density ends, unless that is nowhere."""
     if not np.isfinite(values).any():
         x = inner_points(rng, target.dim)
@@ -107,14 +108,14 @@ def _support(
     if np.isfinite(values).any() and not np.isposinf(values).any():
         found = find_support(rng, seen, x, values)
     if found is None:
-        return Finding("support", GOOD, "no bound or hole was seen")
+        return GOOD, "no bound or hole was seen"
     what, remedy = told_of(target, found)
     if found.sharp and remedy.startswith("Write"):
-        return refused(target, "support", f"{what}, where the density is not small", remedy)
-    return warned(target, "support", f"{what}. {remedy}")
+        return BAD, f"{what}, where the density is not small. {remedy}"
+    return WARNED, f"{what}. {remedy}"
 
 
-def _precision(rng: np.random.Generator, seen: Target, target: Target, values: np.ndarray) -> Finding:
+def _precision(rng: np.random.Generator, seen: Target, values: np.ndarray) -> Said:
     """Say how finely log densities can be told apart where they are highest."""
     eps = float(np.finfo(values.dtype).eps)
     step = eps * abs(float(values[np.isfinite(values)].max()))
@@ -124,41 +125,29 @@ def _precision(rng: np.random.Generator, seen: Target, target: Target, values: n
         step = min(step, eps * abs(float(height))) if np.isfinite(height) else step
     words = f"{values.dtype} tells log densities apart that differ by {step:.1g}"
     if step <= COARSE / 10:
-        return Finding("precision", GOOD, words)
-    remedy = (
-        "Subtract a constant inside the function before terms are added up, such as each term at a typical "
-        'point; or compute in double precision, `jax.config.update("jax_enable_x64", True)`.'
-    )
-    said = f"is so large that {words} or more: its shape is lost in rounding"
-    return (
-        refused(target, "precision", said, remedy)
-        if step > COARSE
-        else warned(target, "precision", f"{said}. {remedy}")
+        return GOOD, words
+    return BAD if step > COARSE else WARNED, (
+        f"is so large that {words} or more: its shape is lost in rounding. Subtract a constant inside the "
+        "function before terms are added up, such as each term at a typical point; or compute in double "
+        'precision, `jax.config.update("jax_enable_x64", True)`.'
     )
 
 
-def _gradient(target: Target, found: GradientCheck) -> Finding:
+def _gradient(found: GradientCheck) -> Said:
     if found.conclusive == 0:
-        return Finding("gradient", CAUTION, "differences are lost in rounding at every point: cannot tell")
+        return CAUTION, "differences are lost in rounding at every point: cannot tell"
+    if found.share > BROKEN or found.off:
+        how = f"it is {found.off:+.1%} off {found.where or 'everywhere'}"
+        if found.share > BROKEN:
+            how = f"it disagrees with finite differences at {found.wrong} of {found.conclusive} points"
+        remedy = "Look for `stop_gradient`, rounding, or a custom derivative"
+        return BAD, f"has a gradient that is not its slope: {how}. {remedy}."
     right = f"{found.conclusive - found.wrong} of {found.conclusive}"
     words = f"agrees with finite differences at {right} points that can tell"
-    remedy = "Look for `stop_gradient`, rounding, or a custom derivative"
-    if found.share > BROKEN:
-        return refused(
-            target,
-            "gradient",
-            "has a gradient that is not its slope: it disagrees with finite differences at "
-            f"{found.wrong} of {found.conclusive} points. {remedy}.",
-        )
-    if found.off:
-        where = found.where or "everywhere"
-        how = f"has a gradient that is not its slope: it is {found.off:+.1%} off {where}. {remedy}."
-        return refused(target, "gradient", how)
-    return Finding("gradient", CAUTION if found.share > 0.1 else GOOD, words)
+    return CAUTION if found.share > 0.1 else GOOD, words
 
 
-def _proper(seen: Target, target: Target, slow: list[Escape], x: np.ndarray) -> Finding:
-    base = x[len(x) // 2]
+def _proper(seen: Target, target: Target, slow: list[Escape], base: np.ndarray) -> Said:
     axes = sorted({escape.axis for escape in slow if escape.axis >= 0})
     if periods := {axis: each for axis in axes if (each := period(seen, base, axis))}:
         high = np.full(target.dim, np.inf)
@@ -166,20 +155,14 @@ def _proper(seen: Target, target: Target, slow: list[Escape], x: np.ndarray) -> 
         names = coordinate_names(target)
         often = ", ".join(f"{names[i]} (period {each:.6g})" for i, each in periods.items())
         said = f"repeats itself without end along {often}, so that it is improper. Take one period of it"
-        return refused(target, "proper", said, declaration(target, -high, high))
-    if rising := [escape for escape in slow if not escape.falls]:
-        worst = sorted(rising, key=lambda escape: -escape.slope)
-        how = "grows" if worst[0].slope > 0.05 else "does not fall"
-        how = "falls too slowly" if worst[0].slope < RAYS.flat else how
-        ways = "; ".join(escape.words for escape in worst[:4])
-        said = f"is improper: far out it {how} along {ways}"
-        return refused(
-            target,
-            "proper",
-            said,
-            "No sampler can have it as its law. Check the sign, and give every parameter a proper prior.",
+        return BAD, f"{said}. {declaration(target, -high, high)}"
+    if rising := sorted((each for each in slow if not each.falls), key=lambda each: -each.slope):
+        how = "grows" if rising[0].slope > 0.05 else "does not fall"
+        how = "falls too slowly" if rising[0].slope < RAYS.flat else how
+        return BAD, (
+            f"is improper: far out it {how} along {'; '.join(escape.words for escape in rising[:4])}. No "
+            "sampler can have it as its law. Check the sign, and give every parameter a proper prior."
         )
-    if axes := [escape.words for escape in slow if "infinity" in escape.words]:
-        words = f"falls more slowly than 1/r along {'; '.join(axes[:3])}: perhaps not integrable"
-        return Finding("proper", CAUTION, words)
-    return Finding("proper", GOOD, "falls along every way to infinity that was tried")
+    if ways := [escape.words for escape in slow if "infinity" in escape.words]:
+        return CAUTION, f"falls more slowly than 1/r along {'; '.join(ways[:3])}: perhaps not integrable"
+    return GOOD, "falls along every way to infinity that was tried"

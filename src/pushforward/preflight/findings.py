@@ -10,11 +10,10 @@ from pushforward.preflight.tracing import label
 from pushforward.probing import ROWS
 
 GOOD, CAUTION, BAD = "good", "caution", "bad"
-SCALES = (0.1, 1.0, 10.0)
-"""Distances from the origin at which the density is tried."""
-
-DEAR = 2e-3
-"""Seconds a point, from which on a fit takes hours."""
+WARNED = "warned"  # a caution that `fit` warns of
+Said = tuple[str, str]  # a verdict and its words
+SCALES = (0.1, 1.0, 10.0)  # distances from the origin at which the density is tried
+DEAR = 2e-3  # seconds a point, from which on a fit takes hours
 
 
 @dataclass(frozen=True)
@@ -30,38 +29,35 @@ class Finding:
     """What `fit` warns of."""
 
 
-def refused(target: Target, what: str, words: str, remedy: str = "") -> Finding:
-    """Return a bad finding, which `fit` raises."""
-    said = f"{words}. {remedy}" if remedy else words
-    return Finding(what, BAD, said, ValueError(f"{label(target)} {said}"))
+def finding(target: Target, what: str, verdict: str, words: str) -> Finding:
+    """Return a finding; `fit` raises what is bad, and warns where the verdict is `WARNED`."""
+    said = f"{label(target)} {words}"
+    if verdict == WARNED:
+        return Finding(what, CAUTION, words, warning=said)
+    return Finding(what, verdict, words, ValueError(said) if verdict == BAD else None)
 
 
-def warned(target: Target, what: str, words: str) -> Finding:
-    """Return a finding that `fit` warns of."""
-    return Finding(what, CAUTION, words, warning=f"{label(target)} {words}")
-
-
-def output(target: Target, dtype: np.dtype, told: str) -> Finding:
+def output(dtype: np.dtype, told: str) -> Said:
     """Say what the function returns, and whether it asked for what JAX does not give."""
     if jnp.finfo(dtype).bits < 32:
-        words = f"returns {dtype}, too coarse for a log density: compute it in float32."
-        return warned(target, "output", words)
+        return WARNED, f"returns {dtype}, too coarse for a log density: compute it in float32."
     if told:
-        words = (
+        return WARNED, (
             "asks for float64, and JAX computes it in float32. For double precision write "
             '`jax.config.update("jax_enable_x64", True)` before anything else; otherwise ask for float32.'
         )
-        return warned(target, "output", words)
-    return Finding("output", GOOD, f"a scalar, {dtype}")
+    return GOOD, f"a scalar, {dtype}"
 
 
-def cost(target: Target, each: float) -> Finding:
+def cost(each: float) -> Said:
     """Say what a look costs."""
     words = f"{1e6 * each:.3g} microseconds a point for value and gradient, {ROWS} at once"
     if each < DEAR:
-        return Finding("cost", GOOD, words)
-    words = f"takes {words}, and a fit asks at millions of points. Write it in `jnp`, without callbacks."
-    return warned(target, "cost", words)
+        return GOOD, words
+    return (
+        WARNED,
+        f"takes {words}, and a fit asks at millions of points. Write it in `jnp`, without callbacks.",
+    )
 
 
 def noise(values: np.ndarray, again: np.ndarray, once: float) -> str:
@@ -81,13 +77,13 @@ def noise(values: np.ndarray, again: np.ndarray, once: float) -> str:
     )
 
 
-def finite(target: Target, values: np.ndarray, scores: np.ndarray) -> Finding:
+def finite(target: Target, values: np.ndarray, scores: np.ndarray) -> Said:
     """Say at how many points values and scores can be those of a density."""
     if complaint := _cannot_be(target, values, scores):
-        return refused(target, "finite", complaint)
+        return BAD, complaint
     share = np.mean(np.isfinite(values) & np.isfinite(scores).all(axis=1))
     words = f"at {share:.0%} of {len(values)} points between {SCALES[0]:g} and {SCALES[-1]:g} from the origin"
-    return Finding("finite", GOOD if share > 0.5 else CAUTION, words)
+    return GOOD if share > 0.5 else CAUTION, words
 
 
 def _cannot_be(target: Target, values: np.ndarray, scores: np.ndarray) -> str | None:

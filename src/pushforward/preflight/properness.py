@@ -1,5 +1,6 @@
-"""Obvious improperness: ways to infinity along which the log density grows, or does not fall."""
+"""Obvious improperness: ways to infinity along which the log density grows, stays or repeats itself."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,18 +20,8 @@ from pushforward.recipe.table import Search
 class Rays:
     """How properness is tried; lengths are in the target's units, slopes those of `log q` against `log r`."""
 
-    radii: tuple[float, ...] = (
-        3.0,
-        10.0,
-        30.0,
-        100.0,
-        1e3,
-        1e4,
-        1e6,
-        1e8,
-        1e11,
-        1e14,
-    )  # at which a ray is looked at
+    # At which a ray is looked at.
+    radii: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e11, 1e14)
     axes: int = 64  # that are tried; of more coordinates, so many at random
     generic: int = 8  # directions at random
     starts: int = 2  # points near the origin that rays set out from
@@ -42,20 +33,17 @@ class Rays:
 
 
 RAYS = Rays()
+USUAL = (1.0, math.pi, 2.0, math.tau, 4.0 * math.pi, 7.0, 12.0, 24.0, 180.0, 360.0)  # are tried first
 ANY = "a random direction"
 
 
 class Escape(NamedTuple):
     """A way to infinity along which the density falls too slowly to be integrable on it."""
 
-    words: str
-    """What to call its direction."""
-    slope: float
-    """Of `log q` against `log r`, far out; infinite where the log density itself is."""
-    falls: bool
-    """Whether it falls at all, from the origin or from the highest places."""
-    axis: int = -1
-    """The coordinate, where the direction is an axis."""
+    words: str  # what to call its direction
+    slope: float  # of `log q` against `log r`, far out; infinite where the log density itself is
+    falls: bool  # whether it falls at all, from the origin or from the highest places
+    axis: int = -1  # the coordinate, where the direction is an axis
 
 
 def find_escapes(rng: np.random.Generator, target: Target, scores: np.ndarray) -> list[Escape]:
@@ -159,3 +147,47 @@ def _unseen(scores: np.ndarray) -> list[np.ndarray]:
     _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
     flat = vectors[sizes < 1e-5 * sizes[0]] / scale
     return [v / np.linalg.norm(v) for v in flat[:4]]
+
+
+def period(target: Target, base: np.ndarray, axis: int, *, looks: int = 96) -> float | None:
+    """Return the period of the log density along an axis, or `None` if it has none that is seen."""
+    usual = next((each for each in USUAL if _misfit(target, base, axis, each, looks) < 1e-3), None)
+    if usual is not None:
+        return usual
+    # By the first shift after which a long line comes to lie on itself.
+    line = np.linspace(-32.0, 32.0, 8 * looks)
+    values = _along(target, base, axis, line)
+    if not np.isfinite(values).all() or np.ptp(values) < 1e-2:
+        return None
+    apart = np.array([np.abs(values[k:] - values[:-k]).max() for k in range(1, 4 * looks)]) / np.ptp(values)
+    low = np.flatnonzero((apart[1:-1] < apart[:-2]) & (apart[1:-1] <= apart[2:]) & (apart[1:-1] < 0.3)) + 1
+    if not len(low):
+        return None
+    # The shift is known to a step of the line; golden sections find the rest.
+    step = line[1] - line[0]
+    low_end, high_end = low[0] * step, (low[0] + 2) * step
+    ratio = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(30):
+        width = ratio * (high_end - low_end)
+        one, two = high_end - width, low_end + width
+        if _misfit(target, base, axis, one, looks) < _misfit(target, base, axis, two, looks):
+            high_end = two
+        else:
+            low_end = one
+    found = 0.5 * (low_end + high_end)
+    return float(f"{found:.6g}") if _misfit(target, base, axis, found, looks) < 1e-2 else None
+
+
+def _along(target: Target, base: np.ndarray, axis: int, places: np.ndarray) -> np.ndarray:
+    points = np.tile(base, (len(places), 1))
+    points[:, axis] = places
+    return evaluate(target, points)[0].astype(np.float64)
+
+
+def _misfit(target: Target, base: np.ndarray, axis: int, shift: float, looks: int) -> float:
+    """Return by how much a period of the density differs from the next, in units of its own range."""
+    places = np.linspace(-0.5, 0.5, looks // 2) * shift
+    one, two = np.split(_along(target, base, axis, np.concatenate([places, places + shift])), 2)
+    if not np.isfinite(one).all() or not np.isfinite(two).all() or np.ptp(one) < 1e-2:
+        return np.inf
+    return float(np.abs(two - one).max() / np.ptp(one))

@@ -18,8 +18,7 @@ from pushforward.recipe.search import find_peaks
 from pushforward.recipe.table import Search
 from pushforward.tables import text_table
 
-MAX_RATIO = 1e4
-"""Scales further apart than this are worth a word: the same target in other units is easier."""
+MAX_RATIO = 1e4  # scales further apart than this are worth a word: the same target in other units is easier
 
 
 @dataclass(frozen=True)

@@ -46,19 +46,14 @@ class Edges(NamedTuple):
 class Support:
     """What is known of a support that is not all of R^dim."""
 
-    low: Float[np.ndarray, " dim"]
+    low: Float[np.ndarray, " dim"]  # bounds of coordinates, infinite where there are none
     high: Float[np.ndarray, " dim"]
-    """Bounds of coordinates, infinite where there are none."""
     gaps: tuple[tuple[int, float, float], ...]
     """Coordinates with the ends of a gap, beyond which the density goes on."""
-    holed: bool
-    """Whether the density begins again beyond an edge somewhere."""
-    others: Float[np.ndarray, "n dim"]
-    """Places of edges that neither bounds nor gaps explain."""
-    inside: Float[np.ndarray, "n dim"]
-    """Places inside, one for each of these."""
-    sharp: bool
-    """Whether the density is high up to its edges."""
+    holed: bool  # whether the density begins again beyond an edge somewhere
+    others: Float[np.ndarray, "n dim"]  # places of edges that neither bounds nor gaps explain
+    inside: Float[np.ndarray, "n dim"]  # places inside, one for each of these
+    sharp: bool  # whether the density is high up to its edges
 
     @property
     def bounded(self) -> bool:

@@ -8,11 +8,8 @@ the whole and never wakes a thread; `sampler.py` shares the cores out among tile
 
 import numpy as np
 
-ONE_CORE = 2**18
-"""Products of at most this size are done by the thread that asks for them."""
-
-MIN_ROWS = 8
-"""Shorter pieces would cost more than spinning threads may: products this wide are left whole."""
+ONE_CORE = 2**18  # products of at most this size are done by the thread that asks for them
+MIN_ROWS = 8  # shorter pieces would cost more than spinning threads may: products this wide are left whole
 
 
 def piece_rows(weight: np.ndarray) -> int:
@@ -27,9 +24,7 @@ def multiply(x: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
     whole = len(x) // rows * rows if rows else 0
     if whole:
         np.matmul(
-            x[:whole].reshape(-1, rows, x.shape[1]),
-            weight,
-            out=out[:whole].reshape(-1, rows, out.shape[1]),
+            x[:whole].reshape(-1, rows, x.shape[1]), weight, out=out[:whole].reshape(-1, rows, out.shape[1])
         )
     if whole < len(x):
         np.matmul(x[whole:], weight, out=out[whole:])

@@ -30,9 +30,7 @@ def load(path: str | os.PathLike) -> Sampler:
             raise ValueError("its parts are not a latent, a network and a frame.")
         parameters = None
         if names is not None:
-            from pushforward.parameters import (
-                Parameters,  # most samplers have none, and need not wait for them
-            )
+            from pushforward.parameters import Parameters  # which most samplers do not have
 
             parameters = Parameters.from_json(names)
         return Sampler(latent, network, frame, dict(body["about"]), parameters)

@@ -14,11 +14,8 @@ from pushforward.runtime.networks import Network, Scratch
 if TYPE_CHECKING:
     from pushforward.parameters import Parameters
 
-TILE = 2048
-"""Rows that pass the network at once: two 64-wide layers of them stay in a core's cache."""
-
-MIN_TILES = 4
-"""Fewer are not worth a thread."""
+TILE = 2048  # rows that pass the network at once: two 64-wide layers of them stay in a core's cache
+MIN_TILES = 4  # fewer are not worth a thread
 
 FIRST, GROUP = 1024, 16 * TILE
 """Latents are drawn in groups of fixed sizes, a small one first: so the first draws do not depend on how many

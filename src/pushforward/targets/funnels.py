@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Window
+from pushforward.base import KnownExact, Window
 from pushforward.checks import check_count, check_positive
 
 
-class Funnel(ExactTarget):
+class Funnel(KnownExact):
     """Neal's funnel: one coordinate `y` sets the log variance of all others.
 
     `y ~ N(m, s^2)` and `x_i | y ~ N(c, e^y)`, so that
@@ -21,12 +21,7 @@ class Funnel(ExactTarget):
     neck_mean: Float[Array, ""]
     neck_scale: Float[Array, ""]
     centre: Float[Array, ""]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     neck: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

@@ -1,18 +1,17 @@
 from math import log, pi
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import ExactTarget, Window
+from pushforward.base import KnownExact, Window
 from pushforward.checks import check_count, check_positive
 
 
-class Gaussian(ExactTarget):
+class Gaussian(KnownExact):
     """The normal law of any dimension: `log q(x) = -1/2 (x - m)^T C^-1 (x - m)`.
 
     Two triangular factors are kept: `scale` with `scale scale^T = C`, which makes draws, and
@@ -21,13 +20,8 @@ class Gaussian(ExactTarget):
     """
 
     loc: Float[Array, " dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     scale: Float[Array, "dim dim"]
     whiten: Float[Array, "dim dim"]
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

@@ -1,18 +1,17 @@
 from math import log, pi
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import ExactTarget, Window
+from pushforward.base import KnownExact, Window
 from pushforward.checks import check_count
 from pushforward.targets.gaussians import cholesky
 
 
-class Mixture(ExactTarget):
+class Mixture(KnownExact):
     """A mixture of Gaussians, normalised: `q(x) = sum_k w_k N(x; m_k, C_k)`.
 
     `weights` and `means` are public, so that a metric can count how draws share out over modes.
@@ -22,11 +21,6 @@ class Mixture(ExactTarget):
     means: Float[Array, "k dim"]
     scales: Float[Array, "k dim dim"]
     whitens: Float[Array, "k dim dim"]
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

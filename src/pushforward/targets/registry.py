@@ -50,8 +50,7 @@ class Registry(Mapping[str, Build]):
         return len(tuple(iter(self)))
 
 
-TARGETS = Registry()
-"""Name to a constructor without arguments."""
+TARGETS = Registry()  # name to a constructor without arguments
 
 
 def get(name: str) -> Target:

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import ExactTarget, Window
+from pushforward.base import KnownExact, Window
 from pushforward.targets.gaussians import Gaussian
 
 Warp = Callable[[Float[Array, " dim"]], Float[Array, " dim"]]
 
 
-class Warped(ExactTarget):
+class Warped(KnownExact):
     """The law of `x = warp(u)` for a Gaussian `u`: `log q(x) = log q_u(unwarp(x))`.
 
     `warp` and `unwarp` are functions of one point, inverse to each other, with `|det| = 1`.
@@ -23,13 +23,8 @@ class Warped(ExactTarget):
     """
 
     base: Gaussian
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
     warp: Warp = eqx.field(static=True)
     unwarp: Warp = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
     def __init__(
         self,

@@ -18,8 +18,7 @@ from pushforward.trust.settings import LIMITS
 
 MAX_MODES = Search().most_peaks
 
-LINES = LIMITS.nearest * MAX_MODES
-"""Lines between peaks looked at in one go, so that one program serves all."""
+LINES = LIMITS.nearest * MAX_MODES  # lines between peaks looked at in one go, so that one program serves all
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,10 @@ class Basins:
     """Peaks, which of them belong together, and a law that covers them all."""
 
     peaks: Peaks
-    group: Int[np.ndarray, " k"]
-    """The basin of each peak, numbered from 0."""
-    owner: Int[np.ndarray, " m"]
-    """The basin of each component of `start` but the last."""
+    group: Int[np.ndarray, " k"]  # the basin of each peak, numbered from 0
+    owner: Int[np.ndarray, " m"]  # the basin of each component of `start` but the last
     frame: Frame
-    start: NormalMixture
-    """In the frame: wide normals about peaks of every basin, and one over all of them."""
+    start: NormalMixture  # in the frame: wide normals about peaks of every basin, and one over all of them
 
     @property
     def count(self) -> int:

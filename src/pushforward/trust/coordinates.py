@@ -27,10 +27,8 @@ class View(NamedTuple):
     target: InFrame
     x: Float[np.ndarray, "n dim"]
     u: Float[np.ndarray, "n dim"]
-    score: Float[np.ndarray, "n dim"]
-    """Of the target in the frame."""
-    log_density: Float[np.ndarray, " n"]
-    """Of the target outside it: minus the energy."""
+    score: Float[np.ndarray, "n dim"]  # of the target in the frame
+    log_density: Float[np.ndarray, " n"]  # of the target outside it: minus the energy
 
 
 def choose_frame(draws: Float[np.ndarray, "n dim"]) -> Frame:

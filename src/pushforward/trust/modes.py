@@ -58,13 +58,8 @@ def modes_line(draws: np.ndarray, census: Census, moved: tuple[np.ndarray, np.nd
         advice="Modes are missed or weighed wrongly, which short chains cannot mend: train again.",
         details={
             "basins": [
-                {
-                    "at": _point(census, int(heads[k])).tolist(),
-                    "mass": w[k],
-                    "error": error[k],
-                    "share": shares[k],
-                }
-                for k in range(count)
+                {"at": _point(census, int(head)).tolist(), "mass": mass, "error": off, "share": share}
+                for head, mass, off, share in zip(heads, w, error, shares, strict=True)
             ],
             "wrong_mass": wrong,
             "log_z": census.log_z.mean() if census.log_z is not None else None,

@@ -19,10 +19,8 @@ def sidak(z: float, tests: int) -> float:
 class Largest(NamedTuple):
     """The largest of several statistics, held against what it is under the null."""
 
-    each: Float[np.ndarray, " k"]
-    """All statistics, in units in which they can be compared."""
-    worst: int
-    """Which of them is the largest."""
+    each: Float[np.ndarray, " k"]  # all statistics, in units in which they can be compared
+    worst: int  # which of them is the largest
     p_value: float
 
 

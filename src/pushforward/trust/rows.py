@@ -126,8 +126,7 @@ class Rows(NamedTuple):
     """The rows to judge."""
 
     draws: Float[np.ndarray, "m dim"]
-    time: float
-    """Integrated autocorrelation time, in rows, of the slowest coordinate or square of one."""
+    time: float  # integrated autocorrelation time, in rows, of the slowest coordinate or square of one
     stride: int
 
 

@@ -55,11 +55,7 @@ class Limits:
     tail_dim: int = 32  # coordinates up to which curvature along walks is affordable
     tail_walks: int = 2  # in each direction, from different draws
     tail_steps: int = 14  # beyond the outermost draws, each a quarter longer than the one before
-    tail_marks: tuple[float, float, float] = (
-        0.6,
-        0.9,
-        0.999,
-    )  # shares of the draws within the marks of a walk
+    tail_marks: tuple[float, float, float] = (0.6, 0.9, 0.999)  # shares of the draws within a walk's marks
     tail_alike: float = 1.5  # factor by which a walk and the draws may differ between the marks
     tail_mass: float = 0.01  # beyond the last mark
 

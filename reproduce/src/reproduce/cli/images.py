@@ -6,8 +6,7 @@ from pushforward.cli.console import note, size
 from pushforward.cli.errors import CommandError
 
 SUFFIXES = (".png", ".npy", ".npz")
-MOST = 10_000
-"""Images in one picture; more of them belong into an array."""
+MOST = 10_000  # images in one picture; more of them belong into an array
 
 
 def sample_images(name: str, num_samples: int, out: Path, *, seed: int, force: bool, quiet: bool) -> None:

@@ -17,15 +17,13 @@ from reproduce.data.folders import cache_folder, find, how_to_get, write_npz
 FILE = "covertype.npz"
 QUANTITIES, INDICATORS = 10, 44
 CLASS_COUNTS = (211_840, 283_301, 35_754, 2_747, 9_493, 17_367, 20_510)
-LODGEPOLE = 2
-"""The most common cover: the binary task is to tell it from the rest."""
+LODGEPOLE = 2  # the most common cover: the binary task is to tell it from the rest
 
 
 class Covertype(NamedTuple):
     """The data as this line of work uses them: 54 features, two classes."""
 
-    features: Float[np.ndarray, "rows features"]
-    """As recorded, not scaled."""
+    features: Float[np.ndarray, "rows features"]  # as recorded, not scaled
     labels: Int[np.ndarray, " rows"]
     """`-1` for the second kind of cover, `+1` for the rest, as in the LIBSVM file."""
 

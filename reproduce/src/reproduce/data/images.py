@@ -53,8 +53,7 @@ IDX = (
     "t10k-images-idx3-ubyte",
     "t10k-labels-idx1-ubyte",
 )
-SIDES = 8
-"""Images are padded to a multiple of this: the networks halve a map three times."""
+SIDES = 8  # images are padded to a multiple of this: the networks halve a map three times
 
 HOW_TO_GET = (
     "Put the four files of MNIST (train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "

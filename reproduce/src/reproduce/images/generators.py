@@ -26,16 +26,13 @@ class Generator(eqx.Module):
     """
 
     stem: Dense
-    kinds: Float[Array, "_kinds _stem"]
-    """What the first layer adds for each kind."""
-    bounds: Float[Array, " _between"]
-    """Where on the first latent one kind ends and the next begins."""
+    kinds: Float[Array, "_kinds _stem"]  # what the first layer adds for each kind
+    bounds: Float[Array, " _between"]  # where on the first latent one kind ends and the next begins
     middle: Dense
     lift: Dense
     ups: tuple[Conv, ...]
     norms: tuple[Norm, ...]
-    rows: int = eqx.field(static=True)
-    """Of the lowest map."""
+    rows: int = eqx.field(static=True)  # of the lowest map
     columns: int = eqx.field(static=True)
 
     @property
@@ -145,11 +142,7 @@ class PaperGenerator(eqx.Module):
 
 
 def paper_generator(
-    key: Key[Array, ""],
-    *,
-    latent: int = 128,
-    widths: tuple[int, ...] = (1024, 512, 256),
-    channels: int = 1,
+    key: Key[Array, ""], *, latent: int = 128, widths: tuple[int, ...] = (1024, 512, 256), channels: int = 1
 ) -> PaperGenerator:
     """Build the paper's generator: 12,592,385 parameters, for 32 x 32 grey pixels."""
     sizes = (latent, *widths, channels)

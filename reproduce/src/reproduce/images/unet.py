@@ -14,8 +14,7 @@ from jaxtyping import Array, Float, Int, Key
 from pushforward.checks import check_count
 from reproduce.images.layers import Conv, Dense, conv, dense, fold, unfold
 
-CENTRE = 0.13
-"""The mean pixel of MNIST: where an image is measured from. Other data move it by their biases."""
+CENTRE = 0.13  # the mean pixel of MNIST: where an image is measured from. Other data move it by their biases.
 
 
 class Block(eqx.Module):

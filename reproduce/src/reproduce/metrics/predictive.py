@@ -11,14 +11,11 @@ CHUNK = 8192
 class Predictive(NamedTuple):
     """Figures of a set of posterior draws on held-out rows."""
 
-    accuracy: float
-    """The share of rows whose label has more than half of the predictive probability."""
-    log_predictive: float
-    """The mean log predictive probability of the labels, in nats a row."""
+    accuracy: float  # the share of rows whose label has more than half of the predictive probability
+    log_predictive: float  # the mean log predictive probability of the labels, in nats a row
     calibration: Float[np.ndarray, "bins 3"]
     """For each bin of predicted probability of `+1`: its mean, the share of `+1`, the rows in it."""
-    calibration_error: float
-    """The mean distance of the two, rows counting alike."""
+    calibration_error: float  # the mean distance of the two, rows counting alike
 
 
 def predictive(

@@ -16,8 +16,7 @@ from reproduce.noise.guide import Guide, guide_from
 from reproduce.noise.head import NoiseHead, parts_of
 from reproduce.noise.weighed import Evidence
 
-PAIRS = 8192
-"""Draws that the guide's linear guess is fitted to."""
+PAIRS = 8192  # draws that the guide's linear guess is fitted to
 
 
 def evidence(

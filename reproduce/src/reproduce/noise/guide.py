@@ -11,8 +11,7 @@ from pushforward.latents import IndependentMixtures, Latent, Normal, NormalMixtu
 from reproduce.noise.head import NoiseHead
 
 NEWTON_STEPS = 6
-LONGEST = 1.0
-"""A Gauss-Newton step is cut to this length a coordinate, in the latents' units."""
+LONGEST = 1.0  # a Gauss-Newton step is cut to this length a coordinate, in the latents' units
 
 WIDEN, DEFENCE = 1.15, 0.1
 """The local normal is wider than the curvature says, and a tenth of all proposals come from the broad one."""
@@ -30,8 +29,7 @@ class Guide(eqx.Module):
     prior: Latent
     slope: Float[Array, "map dim"]
     offset: Float[Array, " map"]
-    broad: Float[Array, "map map"]
-    """Cholesky factor of the covariance that the linear guess leaves over."""
+    broad: Float[Array, "map map"]  # Cholesky factor of the covariance that the linear guess leaves over
 
     def locate(self, u: Float[Array, " dim"]) -> tuple[Float[Array, " map"], Float[Array, "map map"]]:
         """Return the most likely latent, and the Cholesky factor of the precision there."""

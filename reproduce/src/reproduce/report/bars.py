@@ -20,8 +20,7 @@ class Check:
     value: float
     limit: float
     at_most: bool = True
-    words: str = ""
-    """Said in place of the value, where the value is not a thing to read."""
+    words: str = ""  # said in place of the value, where the value is not a thing to read
 
     def __str__(self) -> str:
         return f"{self.label} {self.words or short(self.value)}"

@@ -17,8 +17,7 @@ class Study:
 
     header: Header
     records: list[Record]
-    arrays: dict[str, np.ndarray]
-    """What figures are drawn from; empty where the study saved none."""
+    arrays: dict[str, np.ndarray]  # what figures are drawn from; empty where the study saved none
 
     @property
     def name(self) -> str:
@@ -53,15 +52,12 @@ class Cell:
     """A metric of a method on a target, over all its training seeds."""
 
     value: float
-    spread: float | None
-    """The mean spread over repeats within a seed."""
+    spread: float | None  # the mean spread over repeats within a seed
     floor: float | None
     n: int | None
-    repeats: int
-    """Of all seeds together."""
+    repeats: int  # of all seeds together
     seeds: int
-    worst: float
-    """The largest value of any seed."""
+    worst: float  # the largest value of any seed
 
     @property
     def ratio(self) -> float:

@@ -17,8 +17,7 @@ TOLD = {
 }
 """What the rows of a training may tell: title and axis."""
 BINS = 160
-SHARES = (0.5, 0.9, 0.99)
-"""The contours enclose these shares of the mass."""
+SHARES = (0.5, 0.9, 0.99)  # the contours enclose these shares of the mass
 
 Interval = tuple[float, float]
 Rows = Sequence[Mapping[str, int | float]]

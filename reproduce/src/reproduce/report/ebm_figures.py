@@ -6,8 +6,7 @@ from reproduce.report.cells import Cells
 from reproduce.report.drawing import drawn, legend, subplots
 from reproduce.report.section import Figure
 
-SIDE = 6
-"""Images across and down in each grid."""
+SIDE = 6  # images across and down in each grid
 
 TITLES = {
     "data": "test images",

@@ -16,10 +16,8 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    words: str = ""
-    """What a reader must know to read it."""
-    wraps: bool = False
-    """Whether its cells are sentences."""
+    words: str = ""  # what a reader must know to read it
+    wraps: bool = False  # whether its cells are sentences
 
     def __post_init__(self):
         for row in self.rows:
@@ -72,8 +70,7 @@ def _mark(cell: str) -> str:
 class Figure:
     """A picture in a file format that browsers show."""
 
-    name: str
-    """The file's name, with its suffix: `.png` or `.svg`."""
+    name: str  # the file's name, with its suffix: `.png` or `.svg`
     data: bytes
     title: str
     words: str
@@ -91,11 +88,7 @@ class Section:
 
 
 def told(
-    study: Study,
-    title: str,
-    words: str,
-    tables: Iterable[Table],
-    figures: Iterable[Figure | None] = (),
+    study: Study, title: str, words: str, tables: Iterable[Table], figures: Iterable[Figure | None] = ()
 ) -> Section:
     """Return a study's part of the report; what was not run is left out."""
     shown = tuple(table for table in tables if table.rows)

@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from pushforward.base import Algorithm, Target
 from pushforward.checks import check_count, check_positive
 
-SLOWER = 0.1
-"""The scales move at a tenth of the rate of the means."""
+SLOWER = 0.1  # the scales move at a tenth of the rate of the means
 
 
 class MeanField(NamedTuple):

@@ -19,8 +19,7 @@ from pushforward.checks import check_count, check_positive
 from reproduce.rivals.chains import pick
 
 KERNEL = blackjax.nuts.build_kernel()
-FORGET, DELAY, PULL = 0.75, 10.0, 0.05
-"""Hoffman and Gelman's constants of dual averaging."""
+FORGET, DELAY, PULL = 0.75, 10.0, 0.05  # Hoffman and Gelman's constants of dual averaging
 
 
 class Tuned(NamedTuple):

@@ -15,10 +15,7 @@ Positions = Float[Array, "n dim"]
 
 
 def algorithm(
-    target: Target,
-    num_chains: int = 1000,
-    step_size: float = 0.01,
-    initial_scale: float = 0.1,
+    target: Target, num_chains: int = 1000, step_size: float = 0.01, initial_scale: float = 0.1
 ) -> Algorithm:
     """Return Langevin dynamics without an accept step.
 

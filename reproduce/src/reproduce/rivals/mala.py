@@ -12,10 +12,7 @@ KERNEL = blackjax.mala.build_kernel()
 
 
 def algorithm(
-    target: Target,
-    num_chains: int = 1000,
-    step_size: float = 0.1,
-    initial_scale: float = 1.0,
+    target: Target, num_chains: int = 1000, step_size: float = 0.1, initial_scale: float = 1.0
 ) -> Algorithm:
     """Return Langevin proposals `x + eps s(x) + sqrt(2 eps) xi`, accepted or not.
 

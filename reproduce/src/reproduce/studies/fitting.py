@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Key, PyTree
 import pushforward as pf
 from pushforward import Fit, Outcome
 from pushforward.base import Algorithm, ExactTarget, Target
-from pushforward.draws.labelled import import_arviz
+from pushforward.draws.netcdf_files import import_arviz
 from pushforward.metrics import Protocol
 from pushforward.recipe.methods import Method
 from pushforward.sampler import Sampler

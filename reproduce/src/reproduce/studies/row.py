@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from reproduce.records import Record
 
-DONE = "row_seconds"
-"""The last record of a row, so that a row without it was cut short."""
+DONE = "row_seconds"  # the last record of a row, so that a row without it was cut short
 
 
 class Row(NamedTuple):
@@ -44,8 +43,7 @@ def counted(rows: list[Row]) -> list[str]:
     return [f"{method}: {number} rows" for method, number in Counter(row.method for row in rows).items()]
 
 
-Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
-"""`draw(key, n)`: draws of a method."""
+Draw: TypeAlias = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]  # `draw(key, n)`: draws of a method
 
 
 def from_pool(pool: Float[Array, "m dim"]) -> Draw:

@@ -29,8 +29,7 @@ class StudySettings(Record):
     """
 
     study: ClassVar[str]
-    choices: ClassVar[Mapping[str, Iterable[str]]] = {}
-    """What a field, or each of its entries, may be."""
+    choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # what a field, or each of its entries, may be
     least: ClassVar[Mapping[str, int]] = {}
     """The least that a number may be where that is not one, or above zero for a real number."""
 

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from pushforward.base import KnownExact
 from pushforward.checks import check_count
 from pushforward.targets.mixture import Mixture
-from reproduce.targets.grid import KnownExact
 
 DIMS = (2, 3, 5, 8)
 LARGEST_SHIFT = 1e4

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import ExactTarget, Target, Window
+from pushforward.base import Target, Window
 
 
 class Known(Target):
@@ -16,16 +16,6 @@ class Known(Target):
 
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True)
-
-
-class KnownExact(ExactTarget):
-    """An exact target whose moments, name and window are fields."""
-
-    mean: Float[Array, " dim"] | None
-    covariance: Float[Array, "dim dim"] | None
-    dim: int = eqx.field(static=True)
-    name: str = eqx.field(static=True)
-    window: Window | None = eqx.field(static=True)
 
 
 class GridLaw(eqx.Module):

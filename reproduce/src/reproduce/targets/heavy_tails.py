@@ -6,10 +6,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from numpy.typing import ArrayLike
 
-from pushforward.base import Window
+from pushforward.base import KnownExact, Window
 from pushforward.checks import check_count, check_positive
 from pushforward.targets.mixture import check_components
-from reproduce.targets.grid import KnownExact
 
 
 def _log_z(df: float) -> float:

@@ -113,8 +113,7 @@ class BayesianLogisticRegression(Hierarchical):
     rows: Float[Array, "chunks size weights"]
     """Features times label, a one appended for the bias; rows of zeros fill the last chunk."""
     margins: Float[Array, "chunks size"]
-    slope: Float[Array, " weights"] | None
-    """Set by `centred`: the gradient of the log likelihood at `origin`."""
+    slope: Float[Array, " weights"] | None  # set by `centred`: the gradient of the log likelihood at `origin`
     num_rows: int = eqx.field(static=True)
     bias: bool = eqx.field(static=True)
 

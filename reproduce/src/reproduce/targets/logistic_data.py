@@ -9,11 +9,8 @@ from jaxtyping import Array, Float
 
 from pushforward.checks import check_positive
 
-POINTS = 128
-"""Points at once for which the working memory is reckoned."""
-
-FEWEST_ROWS = 64
-"""A chunk of fewer rows spends its time on everything but arithmetic."""
+POINTS = 128  # points at once for which the working memory is reckoned
+FEWEST_ROWS = 64  # a chunk of fewer rows spends its time on everything but arithmetic
 
 
 def check_features(features: Any, *, bias: bool) -> Float[np.ndarray, "rows features"]:

@@ -16,8 +16,7 @@ from pushforward.checks import check_count
 from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical
 from reproduce.targets.logistic_mode import Peak
 
-UNIFORM_SHARE = 0.1
-"""Of the draws fall on all rows alike, so that no row's weight can be enormous."""
+UNIFORM_SHARE = 0.1  # of the draws fall on all rows alike, so that no row's weight can be enormous
 
 
 class ExpandedMinibatch(Hierarchical):
@@ -48,11 +47,9 @@ class ExpandedLogistic(ExpandedMinibatch):
     Exact wherever it is evaluated: the expansion is an identity, no approximation.
     """
 
-    probability: Float[Array, " n"]
-    """How likely each row is drawn."""
+    probability: Float[Array, " n"]  # how likely each row is drawn
     threshold: Float[Array, " n"]
-    alias: Int[Array, " n"]
-    """Walker's table: a place drawn evenly stands for itself or for its alias."""
+    alias: Int[Array, " n"]  # Walker's table: a place drawn evenly stands for itself or for its alias
 
     def minibatch(self, key: Key[Array, ""], size: int) -> ExpandedMinibatch:
         """Return another target with `size` rows drawn by their remainders; its scores are unbiased."""

@@ -7,8 +7,7 @@ from jaxtyping import Float
 from scipy.special import expit, log_expit
 
 MAX_STEPS = 100
-DONE = 1e-12
-"""Newton decrement, in nats, below which nothing is left to gain."""
+DONE = 1e-12  # Newton decrement, in nats, below which nothing is left to gain
 
 
 class Peak(NamedTuple):
@@ -18,10 +17,8 @@ class Peak(NamedTuple):
     precision: Float[np.ndarray, "dim dim"]
     """Minus the Hessian of the log density: the inverse covariance of the Laplace approximation."""
     margins: Float[np.ndarray, " rows"]
-    slope: Float[np.ndarray, " weights"]
-    """The gradient of the log likelihood alone."""
-    curvature: Float[np.ndarray, "weights weights"]
-    """Minus the Hessian of the log likelihood alone."""
+    slope: Float[np.ndarray, " weights"]  # the gradient of the log likelihood alone
+    curvature: Float[np.ndarray, "weights weights"]  # minus the Hessian of the log likelihood alone
 
     @property
     def origin(self) -> Float[np.ndarray, " weights"]:
@@ -97,13 +94,7 @@ def _direction(point: _Point) -> np.ndarray:
 
 
 def _climb(
-    rows: np.ndarray,
-    point: _Point,
-    step: np.ndarray,
-    shape: float,
-    rate: float,
-    *,
-    joint: bool,
+    rows: np.ndarray, point: _Point, step: np.ndarray, shape: float, rate: float, *, joint: bool
 ) -> _Point:
     """Take the longest step that does not lead down."""
     length, mode = 1.0, point.peak.mode

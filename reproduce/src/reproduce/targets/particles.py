@@ -10,8 +10,7 @@ from jaxtyping import Array, Float
 from pushforward.checks import check_count, check_positive
 from reproduce.targets.grid import Known
 
-CORE = 0.5
-"""In units of the best distance: nearer pairs have energies above 3,900, where no draw ever is."""
+CORE = 0.5  # in units of the best distance: nearer pairs have energies above 3,900, where no draw ever is
 
 
 class Particles(Known):

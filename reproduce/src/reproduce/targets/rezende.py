@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 from numpy.typing import ArrayLike
 
+from pushforward.base import KnownExact
 from pushforward.checks import check_positive
-from reproduce.targets.grid import GridLaw, KnownExact
+from reproduce.targets.grid import GridLaw
 
 
 def radius(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -146,11 +147,7 @@ class Ribbon(KnownExact):
     centres: Callable[[Float[Array, ""]], Float[Array, " k"]] = eqx.field(static=True)
 
     def __init__(
-        self,
-        centres: Callable[[Float[Array, ""]], Float[Array, " k"]],
-        widths: ArrayLike,
-        *,
-        name: str,
+        self, centres: Callable[[Float[Array, ""]], Float[Array, " k"]], widths: ArrayLike, *, name: str
     ):
         """Make strands of the given `widths` whose `centres` are a top-level function of `z1`."""
         widths = np.asarray(widths, np.float64)

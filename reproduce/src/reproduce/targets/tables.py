@@ -12,8 +12,7 @@ from reproduce.targets.grid import Known
 from reproduce.targets.logistic import BayesianLogisticRegression, log_likelihood
 from reproduce.targets.logistic_data import laid_out
 
-FAINTEST = 0.1
-"""Grey levels of spread (of 16) below which a pixel of the digits is left out."""
+FAINTEST = 0.1  # grey levels of spread (of 16) below which a pixel of the digits is left out
 
 
 class NormalLogistic(Known):

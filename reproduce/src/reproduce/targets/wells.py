@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from pushforward.base import KnownExact
 from pushforward.checks import check_count
-from reproduce.targets.grid import GridLaw, KnownExact
+from reproduce.targets.grid import GridLaw
 
 
 class ManyWell(KnownExact):

@@ -14,11 +14,8 @@ from scipy.special import expit
 from reproduce.targets.logistic import BayesianLogisticRegression, Hierarchical, by_one_pass
 from reproduce.targets.logistic_mode import Peak
 
-BLOCK, CHUNK = 128, 32_768
-"""Rows that share their indicators, and rows that are worked through at a time."""
-
-FARTHEST = 80.0
-"""Margins that fell by more have a likelihood of zero; their exponential would overflow."""
+BLOCK, CHUNK = 128, 32_768  # rows that share their indicators, and rows that are worked through at a time
+FARTHEST = 80.0  # margins that fell by more have a likelihood of zero; their exponential would overflow
 
 
 class BlockedLogistic(Hierarchical):
@@ -30,14 +27,12 @@ class BlockedLogistic(Hierarchical):
         sigmoid(-m - e) - sigmoid(-m)       = s (1 - s) E / (1 + s E)
     """
 
-    own: Float[Array, "chunks own size"]
-    """Columns that every row has for itself, times the label."""
+    own: Float[Array, "chunks own size"]  # columns that every row has for itself, times the label
     shared: Float[Array, "chunks blocks shared"]
     """Columns that a block of rows has in common, times their label."""
     missing: Float[Array, "chunks size"]
     """`s`; zero for rows that only fill a block up, so that they add nothing."""
-    place: Float[Array, "weights weights"]
-    """The permutation that puts the weights of `own` first."""
+    place: Float[Array, "weights weights"]  # the permutation that puts the weights of `own` first
     slope: Float[Array, " weights"]
 
     def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:

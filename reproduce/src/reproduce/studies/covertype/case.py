@@ -22,11 +22,8 @@ from reproduce.studies.store import Beside, Figures
 from reproduce.targets import BayesianLogisticRegression, ExpandedLogistic, expand
 from reproduce.targets.logistic_mode import Peak
 
-COPIES = 8
-"""Copies of the training features that are alive at the same time, at worst, in single precision."""
-
-PROGRAM_GB = 1.0
-"""What the libraries and the compiled programs take, whatever the data."""
+COPIES = 8  # copies of the training features that are alive at the same time, at worst, in single precision
+PROGRAM_GB = 1.0  # what the libraries and the compiled programs take, whatever the data
 
 
 class Case:

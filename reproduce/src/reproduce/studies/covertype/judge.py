@@ -15,8 +15,7 @@ from reproduce.studies.row import Draw, Row
 from reproduce.timing import take_turns
 
 MEAN_BAR, SD_BAR = 0.1, 0.1
-REPEATS = 5
-"""Sets of draws for the predictive figures, where a method can give fresh ones."""
+REPEATS = 5  # sets of draws for the predictive figures, where a method can give fresh ones
 
 
 class Judge:

@@ -15,8 +15,7 @@ from pushforward.recipe.parts import build_parts
 from pushforward.training import alternating
 from reproduce.studies.settings import StudySettings
 
-TARGETS = ("covertype", "covertype_55")
-"""With a bias, 56 coordinates; and without one, the paper's 55."""
+TARGETS = ("covertype", "covertype_55")  # with a bias, 56 coordinates; and without one, the paper's 55
 
 REFERENCES = ("nuts", "laplace")
 PAPERS = ("kl", "fisher", "steingan", "svgd", "sgld", "dsvi")
@@ -30,16 +29,11 @@ mode."""
 NOISE = ("ours-plain", "ours-plain-large", "noise")
 """What the noise of minibatches does: our recipe with plain ones, and the noise itself."""
 
-SLOW = ("kl", "fisher")
-"""A second a step: they have so many seconds and not so many steps, and come last."""
+SLOW = ("kl", "fisher")  # a second a step: they have so many seconds and not so many steps, and come last
 
 METHODS = (*REFERENCES, "ours", *PAPERS, *WORKING, *NOISE)
 
-STAGES = (
-    (*REFERENCES, "ours"),
-    ("svgd", "sgld", "dsvi", *WORKING, *NOISE),
-    ("steingan", *SLOW),
-)
+STAGES = ((*REFERENCES, "ours"), ("svgd", "sgld", "dsvi", *WORKING, *NOISE), ("steingan", *SLOW))
 """What is run first on every split, then second, then last: a study cut short has what matters most."""
 
 
@@ -123,11 +117,8 @@ PRESETS: dict[str, Settings] = {
 iterations and wants a GPU."""
 
 
-PAPER_ROWS = 500
-"""Data rows per score of the network methods."""
-
-CHAIN_ROWS = 100
-"""And of SGLD, SVGD and DSVI: three epochs are 13,944 iterations of so many."""
+PAPER_ROWS = 500  # data rows per score of the network methods
+CHAIN_ROWS = 100  # and of SGLD, SVGD and DSVI: three epochs are 13,944 iterations of so many
 
 FRAME_ROWS = 500
 
@@ -139,10 +130,8 @@ class Method(NamedTuple):
     rows: int
     steps: int
     seconds: float
-    framed: bool = False
-    """In the Laplace frame, on minibatches of the expanded posterior."""
-    fixed: bool = False
-    """It has so many draws and no more."""
+    framed: bool = False  # in the Laplace frame, on minibatches of the expanded posterior
+    fixed: bool = False  # it has so many draws and no more
 
 
 def paper_recipe(method: str, settings: Settings) -> Training:

@@ -20,8 +20,7 @@ from reproduce.studies.covertype.watch import Watch
 from reproduce.studies.fitting import at_its_end, size_of
 from reproduce.studies.row import Draw, Row
 
-PLAIN_LARGE = 20
-"""Times as many rows a step in the row that tries to outspend the noise."""
+PLAIN_LARGE = 20  # times as many rows a step in the row that tries to outspend the noise
 
 
 def laplace_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:

@@ -17,8 +17,7 @@ from reproduce.studies.ebm.keeping import train
 from reproduce.studies.ebm.noise import begun, descended
 from reproduce.studies.ebm.settings import Settings
 
-SHIFT = 2
-"""Pixels by which images are moved about while training."""
+SHIFT = 2  # pixels by which images are moved about while training
 
 SMOOTHING = 0.1
 AVERAGE = 0.995

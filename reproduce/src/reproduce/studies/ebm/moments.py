@@ -17,17 +17,13 @@ from jaxtyping import Array, Float, Int, Key, UInt8
 from reproduce.images import UNet
 from reproduce.studies.ebm.noise import Batch, Image, noisy
 
-LEVELS = (0.05, 0.5)
-"""Noise in which features are seen: the net knows nothing of images without any."""
+LEVELS = (0.05, 0.5)  # noise in which features are seen: the net knows nothing of images without any
 
 FEATURES, ROWS, PIECE = 256, 2048, 128
 """Features at most, images that say which, and images that are looked at at a time."""
 
-EVERY = 10
-"""Steps between two looks at how moments differ."""
-
-RIDGE = 1e-3
-"""Added to variances, of which a feature has one on average."""
+EVERY = 10  # steps between two looks at how moments differ
+RIDGE = 1e-3  # added to variances, of which a feature has one on average
 
 
 class Features(eqx.Module):
@@ -112,8 +108,7 @@ def followed(
     """Return the lead after a batch with the features `u`; every so often with a new map."""
     mean, second = lead.moments
     moments = Moments(
-        keep * mean + (1.0 - keep) * jnp.mean(u, axis=0),
-        keep * second + (1.0 - keep) * (u.T @ u / len(u)),
+        keep * mean + (1.0 - keep) * jnp.mean(u, axis=0), keep * second + (1.0 - keep) * (u.T @ u / len(u))
     )
     matrix = jax.lax.cond(step % EVERY == 0, lambda: optimal_matrix(moments, wanted), lambda: lead.matrix)
     return Lead(moments, matrix)

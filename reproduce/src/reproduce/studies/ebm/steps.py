@@ -22,14 +22,11 @@ class SamplerState(NamedTuple):
 
     generator: Any
     average: Any
-    critic: Any
-    """Tells draws of the energy from the sampler's: what the forward term needs."""
+    critic: Any  # tells draws of the energy from the sampler's: what the forward term needs
     score: Any
     score_average: Any
-    lead: Lead | None
-    """Where the moments of the energy's features lead, if they do."""
-    optimisers: tuple[Any, Any, Any]
-    """Of generator, critic and score net."""
+    lead: Lead | None  # where the moments of the energy's features lead, if they do
+    optimisers: tuple[Any, Any, Any]  # of generator, critic and score net
     step: Array
 
 
@@ -80,11 +77,7 @@ def score_step(
 
 
 def critic_step(
-    key: Key[Array, ""],
-    state: SamplerState,
-    teacher: Teacher,
-    recipe: Recipe,
-    rules: Rules,
+    key: Key[Array, ""], state: SamplerState, teacher: Teacher, recipe: Recipe, rules: Rules
 ) -> tuple[SamplerState, dict[str, Array]]:
     """Teach the critic to tell the energy's draws from the sampler's of the same kind."""
     key_z, key_real, key_see, key_fake = jax.random.split(key, 4)

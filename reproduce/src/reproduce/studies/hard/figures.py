@@ -10,17 +10,15 @@ import scipy.special
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Key
 
-from pushforward.base import Target
-from pushforward.metrics import PROTOCOLS, Protocol, against_exact, mean_error, sd_ratio
-from pushforward.metrics.two_sample import in_asinh, sliced_w2
+from pushforward.base import KnownExact, Target
+from pushforward.metrics import PROTOCOLS, Protocol, against_exact, sliced_w2
+from reproduce.metrics.distances import in_asinh, mean_error, sd_ratio
 from reproduce.targets import ManyWell
-from reproduce.targets.grid import KnownExact
 from reproduce.targets.particles import pair_distances
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BINS = 60
-FOUND = 0.1
-"""A mode counts as found with a tenth of its true share."""
+FOUND = 0.1  # a mode counts as found with a tenth of its true share
 
 
 class Pool(KnownExact):

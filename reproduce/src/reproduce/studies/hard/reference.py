@@ -14,8 +14,7 @@ from reproduce.studies.hard.settings import NUTS, Case, Settings, case
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 
-PIECES = 10
-"""Replica exchange is run in so many calls of one program."""
+PIECES = 10  # replica exchange is run in so many calls of one program
 
 
 def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np.ndarray]:

@@ -32,8 +32,7 @@ class Case(NamedTuple):
     """One target, and how it is judged."""
 
     build: Callable[[], Target]
-    asks: tuple[str, ...]
-    """Families of metrics beside the two-sample distance: see `figures`."""
+    asks: tuple[str, ...]  # families of metrics beside the two-sample distance: see `figures`
     truth: str = EXACT
     start_scale: float = 1.0
     """Where chains start: at the target's own spread, which is kinder to them than ignorance."""

@@ -36,11 +36,8 @@ from reproduce.studies.running import Observe
 from reproduce.studies.store import Store
 from reproduce.timing import interleaved
 
-NOISE = 0.02
-"""The noise head's size for `log Z`, in units of the frame."""
-
-MAX_WEIGHED_DIM = 64
-"""Beyond, the Jacobian of every draw costs more than the estimate tells."""
+NOISE = 0.02  # the noise head's size for `log Z`, in units of the frame
+MAX_WEIGHED_DIM = 64  # beyond, the Jacobian of every draw costs more than the estimate tells
 
 
 def default_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list[Record]:
@@ -111,11 +108,7 @@ def annealed_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list
     else:
         # Without the map that particles were seen through, if there is one.
         draw, most = found.replace(network=None).sampler().sample, None
-    records = [
-        *judge.scores(row, draw, most),
-        s.record(row, "train_seconds", done.seconds),
-        *extra,
-    ]
+    records = [*judge.scores(row, draw, most), s.record(row, "train_seconds", done.seconds), *extra]
     return of_recipe(how.recipe, records)
 
 

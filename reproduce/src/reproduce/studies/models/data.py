@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 SCHOOLS_Y = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
-SCHOOLS_SIGMA = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
-"""Rubin's eight schools."""
+SCHOOLS_SIGMA = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])  # Rubin's eight schools
 
 NUM_COUNTIES, NUM_HOUSES = 85, 919
 

@@ -14,8 +14,7 @@ from reproduce.studies.models.data import SCHOOLS_SIGMA as SIGMA
 from reproduce.studies.models.data import SCHOOLS_Y as Y
 
 Vector = Float[Array | np.ndarray, " n"]
-JITTER = 1e-5
-"""Added to the diagonal of a covariance, so that its Cholesky factor exists in single precision."""
+JITTER = 1e-5  # added to the diagonal of a covariance, so that its Cholesky factor exists in single precision
 
 
 def eight_schools_centred(sigma: Vector, y: Vector) -> None:
@@ -87,9 +86,7 @@ def schools_of_pymc() -> NamedTarget:
 def schools_by_hand() -> NamedTarget:
     """Return the target of a function of named parameters, one of them positive."""
     target = Target.from_log_density(
-        eight_schools,
-        example={"mu": 0.0, "tau": 1.0, "z": np.zeros(len(Y))},
-        constraints={"tau": "positive"},
+        eight_schools, example={"mu": 0.0, "tau": 1.0, "z": np.zeros(len(Y))}, constraints={"tau": "positive"}
     )
     assert isinstance(target, NamedTarget)
     return target

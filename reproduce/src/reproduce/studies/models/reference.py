@@ -20,8 +20,7 @@ from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
 from reproduce.studies.store import Store
 
-COST, DIVERGENT = "(seconds)", "(divergent)"
-"""Names that no site of a model has."""
+COST, DIVERGENT = "(seconds)", "(divergent)"  # names that no site of a model has
 
 
 class Truth(NamedTuple):
@@ -29,12 +28,9 @@ class Truth(NamedTuple):
 
     mean: float
     sd: float
-    mean_error: float
-    """Standard error of the mean, in standard deviations."""
-    sd_error: float
-    """Standard error of the standard deviation, as a share of it."""
-    ess: float
-    """Effective draws, for the middle or the tails of the law: the fewer of the two."""
+    mean_error: float  # standard error of the mean, in standard deviations
+    sd_error: float  # standard error of the standard deviation, as a share of it
+    ess: float  # effective draws, for the middle or the tails of the law: the fewer of the two
     rhat: float
 
 

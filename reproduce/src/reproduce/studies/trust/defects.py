@@ -70,8 +70,7 @@ EXACT_TARGETS = (
 Draw = Callable[[Key[Array, ""], int], Float[Array, "n dim"]]
 
 EXACT = "exact"
-PILOT = 100_000
-"""Draws from which a standard deviation is taken where none is known."""
+PILOT = 100_000  # draws from which a standard deviation is taken where none is known
 
 
 def _sds(target: ExactTarget) -> np.ndarray:

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pushforward.base import ExactTarget
-from pushforward.metrics import PROTOCOLS, Protocol, against_exact, floor, floor_of_selection
-from pushforward.metrics.two_sample import in_asinh, sliced_w2
+from pushforward.metrics import Protocol, against_exact, floor, sliced_w2
 from pushforward.targets import get
+from reproduce.metrics.distances import PROTOCOLS, in_asinh
 from reproduce.metrics.modes import mode_weight_error
 from reproduce.records import Record
 from reproduce.studies.fitting import repeated
@@ -81,8 +81,6 @@ class Judge:
         """Return what exact draws score when the best of all checkpoints is reported."""
         s, place = self.settings, ("selection", self.settings.ksd_n)
         if place not in self._floors:
-            found = floor_of_selection(
-                self._key, "ksd_imq_v", self.target, s.ksd_n, s.checkpoint_repeats, s.checkpoints
-            )
+            found = floor(self._key, "ksd_imq_v", self.target, s.ksd_n, s.checkpoint_repeats, s.checkpoints)
             self._floors[place] = found.mean
         return self._floors[place]

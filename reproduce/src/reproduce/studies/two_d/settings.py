@@ -6,8 +6,7 @@ from typing import ClassVar
 from reproduce.studies.settings import FEW, FitSettings
 
 SIX = ("gaussian", "mog2", "rosenbrock", "donut", "funnel", "squiggle")
-PUBLISHED = "published_funnel"
-"""The Funnel with the wrong score that the paper's column speaks for."""
+PUBLISHED = "published_funnel"  # the Funnel with the wrong score that the paper's column speaks for
 
 PAPERS = ("kl", "fisher")
 FAMILY = ("default", *PAPERS, "smc", "mixture", "default-thin", "default-sobol")
