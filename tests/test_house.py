@@ -22,45 +22,45 @@ PACKAGES = {
 # rise, DESIGN.md says why.
 BUDGETS = {
     "pushforward": {
-        ".": 2460,
-        "cli": 2000,
-        "draws": 1160,
+        ".": 3470,
+        "cli": 1860,
+        "draws": 1205,
         "export": 260,
-        "matching": 220,
-        "mcmc": 1120,
-        "metrics": 490,
-        "models": 690,
-        "networks": 310,
-        "objectives": 480,
-        "parameters": 850,
-        "preflight": 470,
-        "recipe": 3720,
-        "run": 1120,
-        "runs": 350,
-        "runtime": 570,
-        "targets": 600,
-        "training": 590,
-        "trust": 1900,
-        "payback": 270,
+        "matching": 175,
+        "mcmc": 550,
+        "metrics": 295,
+        "models": 692,
+        "networks": 295,
+        "objectives": 417,
+        "parameters": 922,
+        "preflight": 1026,
+        "recipe": 3100,
+        "run": 1127,
+        "runs": 310,
+        "runtime": 573,
+        "targets": 570,
+        "training": 536,
+        "trust": 2080,
+        "payback": 370,
     },
     "reproduce": {
-        ".": 600,
-        "cli": 320,
+        ".": 605,
+        "cli": 300,
         "data": 480,
-        "images": 670,
-        "metrics": 190,
-        "noise": 500,
-        "report": 2600,
-        "rivals": 760,
-        "studies": 6250,
-        "targets": 1690,
+        "images": 660,
+        "metrics": 305,
+        "noise": 455,
+        "report": 2700,
+        "rivals": 1000,
+        "studies": 6150,
+        "targets": 1660,
     },
 }
 # The goal for the library is 18,000 lines.
-TOTALS = {"pushforward": 19_600, "reproduce": 14_000}
+TOTALS = {"pushforward": 19_820, "reproduce": 14_300}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
-METHOD_LINES = 7_540
+METHOD_LINES = 6_200
 """The goal is 6,000."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 250, 60

@@ -26,7 +26,6 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from pushforward.checks import check_count
-from pushforward.coordinator import start_coordinator
 from pushforward.programs import came_from_running
 
 HEARTBEAT = 30
@@ -54,12 +53,14 @@ def initialize(
         )
     # Ignored where there are accelerators, which bring collectives of their own.
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    # So long after the loss of another JAX ends a process by a signal; long before, `_Signs` have told.
+    # So long after a loss JAX ends the other processes by a signal; the signs of life have told long before.
     patience = 20 * HEARTBEAT
     more: dict[str, Any] = {"heartbeat_timeout_seconds": patience}
     if coordinator is not None and num_processes is not None and process_id is not None:
         _check(coordinator, num_processes, process_id)
         if process_id == 0:
+            from pushforward.coordinator import start_coordinator
+
             # A process of its own, so that the others do not lose it with this one; JAX's own is not asked.
             start_coordinator(coordinator, num_processes, patience)
             more["coordinator_bind_address"] = "127.0.0.1:0"

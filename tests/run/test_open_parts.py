@@ -47,7 +47,7 @@ class Towards(Objective):
 
 
 def test_an_objective():
-    done = fit(KL(**TINY | {"num_steps": 200, "learning_rate": 0.03}, objective=Towards(7.0)))
+    done = fit(KL(**TINY | {"num_steps": 400, "learning_rate": 0.03}, objective=Towards(7.0)))
     assert loss_of(done)[-1] < 0.1 * loss_of(done)[0]
     np.testing.assert_allclose(done.sampler.sample(KEY, 500).mean(0), 7.0, atol=1.0)
     # It is told by its class and its fields: two of them make two recipes.

@@ -12,7 +12,6 @@ from jaxtyping import Array, Key
 from pushforward.base import Algorithm
 from pushforward.devices import on_all
 from pushforward.host import generator, heights, log_densities, on_device, out_of, sampled, through
-from pushforward.metrics.ksd import ksd_imq_v
 from pushforward.objectives.exact_kl import ExactKL
 from pushforward.recipe.judge import can_fall_back, in_vain, learnt, some
 from pushforward.recipe.state import State
@@ -128,6 +127,8 @@ class Trainer:
 
     def tested(self, now: Any) -> Row:
         """Return the discrepancy of some draws from the target, and how many are where it has a density."""
+        from pushforward.metrics.ksd import ksd_imq_v  # which a fit that weighs its draws never asks for
+
         numbers, sample = self.recipe.judge, alternating(self.parts).sample
         inside = np.asarray(sample(self.key_look, now, numbers.ksd_draws), np.float64)
         draws = out_of(self.state.coordinates, inside)
