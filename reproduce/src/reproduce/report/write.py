@@ -14,9 +14,10 @@ from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
 from reproduce.report.hard import hard
+from reproduce.report.matchings import matchings
 from reproduce.report.models import models
 from reproduce.report.section import Figure, Section, generic, prose
-from reproduce.report.spine import spine
+from reproduce.report.theory import theory
 from reproduce.report.trust import trust
 from reproduce.report.two_d import two_d
 
@@ -70,7 +71,8 @@ SECTIONS: dict[str, Callable[[Study], Section]] = {
     "ebm": ebm,
     "hard": hard,
     "models": models,
-    "spine": spine,
+    "theory": theory,
+    "matchings": matchings,
     "trust": trust,
     "two_d": two_d,
 }

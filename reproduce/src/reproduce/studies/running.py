@@ -4,7 +4,7 @@ Whole rows stay in the records; what an interruption left of others goes.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ class Study(NamedTuple):
         folder: str | Path,
         *,
         fresh: bool = False,
+        again: bool = False,
         command: str = "",
         observe: Observe = lambda words: None,
     ) -> Path:
@@ -61,6 +62,7 @@ class Study(NamedTuple):
         - `settings`: of the study's `PRESETS`, perhaps with changes.
         - `folder`: where the records go, with draws and curves for the figures beside them.
         - `fresh`: begin again, whatever is there; references that no fit has touched are kept.
+        - `again`: forget the records of the rows that are asked for, and of no others.
         - `command`: goes into the header, for whoever wants to run it again.
         - `observe`: told one line per row.
         """
@@ -69,8 +71,9 @@ class Study(NamedTuple):
         work = self.work(settings, Path(folder), observe)
         command = command or f"pushforward study {self.name.replace('_', '-')}"
         header = Header.of_this_machine(self.name, settings.preset, 0, command, self.recipe(settings))
-        done = begin(path, header, work, fresh=fresh)
-        todo = [row for row in self.rows(settings) if row not in done]
+        asked = self.rows(settings)
+        done = begin(path, header, work, asked if again else (), fresh=fresh)
+        todo = [row for row in asked if row not in done]
         observe(f"{len(done)} rows are recorded, {len(todo)} to go")
         began = time.monotonic()
         for number, row in enumerate(todo, start=1):
@@ -86,8 +89,8 @@ class Study(NamedTuple):
         return path
 
 
-def begin(path: Path, header: Header, work: Work, *, fresh: bool) -> set[Row]:
-    """Return the rows that are recorded to their end, in a file that holds nothing else."""
+def begin(path: Path, header: Header, work: Work, forget: Sequence[Row] = (), *, fresh: bool) -> set[Row]:
+    """Return the rows that are recorded to their end, in a file that holds nothing else; `forget` goes."""
     if fresh or not path.exists():
         work.clear()
         records.write(path, header)
@@ -98,7 +101,7 @@ def begin(path: Path, header: Header, work: Work, *, fresh: bool) -> set[Row]:
         path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
     old, held = records.read(path)
     refuse_other_preset(path, old, header.preset)
-    done = {work.row_of(record) for record in held if record.metric == DONE}
+    done = {work.row_of(record) for record in held if record.metric == DONE} - set(forget)
     whole = [record for record in held if work.row_of(record) in done]
     if len(whole) < len(held):
         records.write(path, old, whole)
