@@ -6,9 +6,9 @@ from reproduce.report.cells import Cells, Study, short, times
 from reproduce.report.section import Section, Table, by_method, told
 
 INTRO = (
-    "Asked: is estimating the sampler's own score dear, as the paper says of its own method? KL training runs with "
-    "each matching for the same seconds, from the same frame and with the same networks; `none` is exact KL with a "
-    "coupled map, which knows its density."
+    "Asked: is estimating the sampler's own score dear, as the paper says of its own method? KL training "
+    "runs with each matching for the same seconds, from the same frame and with the same networks; `none` is "
+    "exact KL with a coupled map, which knows its density."
 )
 
 
@@ -43,9 +43,9 @@ def answer(cells: Cells) -> str:
     best = min(nets, key=lambda m: nets[m])
     steps = {m: middle(cells, "step_seconds", m) for m in (best, "none")}
     return (
-        f"Answer: of the estimates, `{best}` comes nearest in the same seconds, at {times(nets[best])} of the floor "
-        f"of sliced W2 (geometric mean of the targets); without any estimate it is {times(found['none'])}, at "
-        f"{times(steps['none'] / steps[best])} the seconds a step."
+        f"Answer: of the estimates, `{best}` comes nearest in the same seconds, at {times(nets[best])} of "
+        "the floor of sliced W2 (geometric mean of the targets); without any estimate it is "
+        f"{times(found['none'])}, at {times(steps['none'] / steps[best])} the seconds a step."
     )
 
 

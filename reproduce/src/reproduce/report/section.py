@@ -57,7 +57,7 @@ class Table:
 
 def prose(text: str) -> str:
     """Return text for a page, with what stands between back-quotes as code."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text)).replace("\n\n", "</p><p>")
 
 
 def _mark(cell: str) -> str:

@@ -8,34 +8,34 @@ from reproduce.report.drawing import COLOURS, drawn, legend, subplots
 from reproduce.report.section import Figure, Section, Table, told
 
 NAMES = {
-    "kl": "gradient of KL (eq. 5)",
-    "fisher": "gradient of Fisher (eq. 10)",
+    "kl": "gradient of KL (eq. 3)",
+    "fisher": "gradient of Fisher (eq. 9)",
     "proposition-1": "Proposition 1: value and slopes at the best critic",
     "theorem-2": "Theorem 2: gradient at the best critic",
-    "fisher-first-term": "Fisher's first term alone (eq. 8)",
+    "fisher-first-term": "Fisher's first term alone (eq. 6)",
 }
 
 INTRO = (
-    "Asked: do the paper's identities hold as the code computes them? They do. Each side is computed on its own: "
-    "one from a density in closed form, by quadrature; the other by the objectives that training uses, on "
-    "draws. Their distance falls with the root of the number of draws, to the noise of single precision. "
-    "Where the second term of the Fisher gradient is left out, as in code that stops at eq. 8, the distance "
+    "Asked: do the paper's identities hold as the code computes them? They do. Each side is computed on its "
+    "own: one from a density in closed form, by quadrature; the other by the objectives that training uses, "
+    "on draws. Their distance falls with the root of the number of draws, to the noise of single precision. "
+    "Where the second term of the Fisher gradient is left out, as in code that stops at eq. 6, the distance "
     "does not fall, and on MOG2 the gradient points the wrong way."
 )
 
 SLIPS = (
     ("KL gradient, appendix", "dominated convergence asks for a bound of p", "of its derivative in theta"),
-    ("Fisher gradient, eq. 8", "alone it looks like an objective", "wrong sign for a sampler too narrow"),
+    ("Fisher gradient, eq. 6", "alone it looks like an objective", "wrong sign for a sampler too narrow"),
     ("Proposition 1, proof", "argmin", "argmax: the critic maximises"),
     ("Theorem 2, proof, first line", "+ f* ds/dtheta", "- f* ds/dtheta; the next line is right"),
     ("Theorem 2", "the two gradients are the same", "up to the factor 1 / (2 lambda)"),
-    ("Fisher gradient, eq. 9", "the gradient of a vector", "its divergence is meant"),
+    ("Fisher gradient, eqs. 7 to 9", "the gradient of a vector", "its divergence is meant"),
     ("Algorithm 1", "L(phi) and L_SM(phi)", "one and the same loss"),
     ("Fisher divergence, section 2.2", "without the factor 1/2", "with it in section 3.2"),
     (
         "Table 1, Funnel",
         "a score that belongs to no density",
-        "the prior's slope, in 2-D as `published_funnel`",
+        "kept as `published_funnel`",
     ),
     ("2-D study", "eight targets", "six in Table 1, five in Table 2"),
 )
@@ -96,9 +96,7 @@ def _errors_figure(cells: Cells) -> Figure | None:
     axis.plot(n, 5.0 / np.sqrt(n), color="#bbbbbb", lw=3, zorder=0, label="one over the root")
     axis.set(xscale="log", yscale="log", xlabel="draws", ylabel="relative error")
     legend(axis, fontsize=7)
-    words = (
-        "A line for each identity and density. Dashed: the first term alone, which is no gradient of Fisher."
-    )
+    words = "A line for each identity and density. Dashed: the first term alone, no gradient of Fisher."
     return drawn(figure, "theory_errors.svg", "Identities against the number of draws", words)
 
 

@@ -6,10 +6,12 @@ In the page styles are inside and pictures are data: it makes no request to anyo
 import base64
 import html
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pushforward.page import STYLE
 from reproduce.records import Header
+from reproduce.report.against import against
 from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
@@ -84,6 +86,8 @@ def write_report(folder: str | Path, out: str | Path) -> list[Path]:
     studies = read_results(folder)
     out = Path(out)
     parts = [(SECTIONS.get(study.name, generic)(study), study.header) for study in studies]
+    # First, since it is what a reader asks; its figures are the studies' own.
+    parts.insert(0, (against(studies), replace(studies[0].header, command="pushforward report")))
     written = []
     for section, header in parts:
         for figure in section.figures:

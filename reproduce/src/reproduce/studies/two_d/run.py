@@ -30,10 +30,10 @@ from reproduce.studies.two_d.settings import (
     FAMILY,
     NEURAL,
     OF_PUBLISHED,
-    PAPERS,
     PLAIN,
     PUBLISHED,
     SIX,
+    TRAINED,
     Settings,
 )
 from reproduce.studies.two_d.speed import speed_row
@@ -58,17 +58,43 @@ def rows(settings: Settings) -> list[Row]:
     for seed in range(settings.side_seeds):
         for method in (*NEURAL, *PLAIN):
             add((method,), seed)
+    found.append(Row("settings", SIX[0], 0))
     add(("speed",), 0)
     return [row for row in found if row.method in settings.methods and row.target in settings.targets]
 
 
 def row_of(record: Record) -> Row:
-    """Return the row a record came from; those of the clock name the method that was timed."""
-    timed = record.metric in TIMED
-    return Row("speed" if timed else record.method, record.target, record.seed or 0)
+    """Return the row a record came from; those of the clock and of settings name the method they tell of."""
+    method = "speed" if record.metric in TIMED else record.method
+    method = "settings" if record.metric.startswith("setting_") else method
+    return Row(method, record.target, record.seed or 0)
 
 
 TIMED = ("seconds_per_1k_draws", "seconds_per_1m_draws", "ratio_to_kl", "break_even")
+
+
+def settings_row(row: Row, judge: Judge, store: Store) -> list[Record]:
+    """Return how each network is trained, as numbers."""
+    found, s = [], judge.settings
+    for method in TRAINED:
+        sizes = dict(zip(("parameters", "score_parameters"), parameters(method, s), strict=True))
+        if method == "flow":
+            how = {"width": s.flow_width, "batch_size": s.flow_batch_size, "num_steps": s.flow_steps}
+            how |= {"learning_rate": s.flow_learning_rate, "latents": judge.target.dim}
+        else:
+            asked = methods.for_target(recipe(method, s).recipe, judge.target).training
+            how = {name: getattr(asked, name) for name in TOLD} | {"annealed": asked.frame == "annealed"}
+            how["latents"] = judge.target.dim + asked.extra_latents
+            how["mixture"] = asked.latent == "mixture"
+            if asked.needs_matching:
+                how |= {name: getattr(asked, name) for name in TOLD_OF_SCORE}
+        told = {f"setting_{name}": float(value) for name, value in (how | sizes).items()}
+        found += s.figures(row._replace(method=method), told)
+    return found
+
+
+TOLD = ("width", "depth", "batch_size", "learning_rate", "num_steps", "tempering")
+TOLD_OF_SCORE = ("score_width", "score_depth", "score_batch_size", "score_learning_rate", "score_steps")
 
 
 WORK: dict[str, Callable[[Row, Judge, Store], list[Record]]] = {
@@ -82,6 +108,7 @@ WORK: dict[str, Callable[[Row, Judge, Store], list[Record]]] = {
     "hmc": chain_row,
     "svgd": chain_row,
     "flow": flow_row,
+    "settings": settings_row,
     "speed": speed_row,
 }
 """How a row is run; all others train one of our networks and judge it."""
@@ -110,8 +137,7 @@ def plan(settings: Settings) -> list[str]:
     """Return lines for a reader: rows, then parameters of every network."""
     todo = rows(settings)
     lines = [f"{len(todo)} rows on {len({row.target for row in todo})} targets", *counted(todo)]
-    trained = [m for m in ("default", *PAPERS, *NEURAL, *PLAIN) if m in settings.methods]
-    for method in trained:
+    for method in (m for m in TRAINED if m in settings.methods):
         sampler, score = parameters(method, settings)
         words = f"{method}: {sampler:,} parameters in the sampler"
         lines.append(words + (f", {score:,} in the score net" if score else ""))
