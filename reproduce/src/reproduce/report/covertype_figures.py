@@ -63,9 +63,6 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "covertype_accuracy.svg",
         "Held-out accuracy and log predictive while training",
-        "100 draws at every look, the first split; dotted: NUTS on all of the data. Dashed lines are the "
-        "methods in the Laplace frame. An iteration is not the same work for all of them, hence the right-"
-        "hand side. What lies below the axes is not shown.",
     )
 
 
@@ -86,8 +83,6 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "covertype_calibration.svg",
         "Calibration on the held-out part",
-        "In bins of predicted probability, the first split. A linear model of these data is not calibrated "
-        "everywhere, whoever samples its posterior: the curve to be near to is that of NUTS.",
     )
 
 
@@ -117,6 +112,4 @@ def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "covertype_moments.svg",
         "Every coordinate's mean and standard deviation against NUTS",
-        "The first split; the bands are the bars. Indicators of soils whose rows are all of one class have "
-        "skewed posteriors, which a Laplace approximation misses. What lies beyond the axes is not shown.",
     )

@@ -32,11 +32,6 @@ def noise(cells: Cells, target: str) -> Table:
         titled("The noise of minibatch scores", target),
         ("estimate", "noise", "worst coordinate"),
         tuple(rows),
-        "Standard deviation of the estimate's error at posterior draws, in the Laplace frame, where the "
-        "score itself has standard deviation one. Expanded: the parabola at the mode from all rows, and a "
-        "minibatch of what is left, rows drawn by the size of their remainders. What the noise does to the "
-        "posterior's spread: `ours-plain` and `ours-plain-large` above are our recipe with plain "
-        "minibatches, the latter of twenty times as many rows.",
     )
 
 
@@ -56,10 +51,6 @@ def speed(cells: Cells, target: str) -> Table:
         titled("Seconds", target),
         ("method", *columns.values()),
         tuple(rows),
-        "The first column is by the clock on the wall, of a machine that may have had other work; all others "
-        "are seconds of the processor. NUTS: seconds of 100 effective draws (median bulk ESS over the "
-        "coordinates, by ArviZ), and of the whole run as training. Others: 100 independent draws in one "
-        "call. Break-even: effective draws for which NUTS takes as long as our training.",
     )
 
 

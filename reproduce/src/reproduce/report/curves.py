@@ -112,8 +112,6 @@ def draws_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "two_d_draws.png",
         "Targets and draws",
-        "The density above; below, 2,000 draws of each one-shot sampler, and 500 chains, particles or "
-        "thinned draws. Draws outside the window are not shown.",
     )
 
 

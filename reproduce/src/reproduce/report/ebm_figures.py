@@ -39,7 +39,6 @@ def grid_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "ebm_grids.png",
         "Draws of the energy and of the one-shot samplers",
-        "The first draws of each row, none left out.",
         dpi=100,
     )
 
@@ -64,7 +63,6 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "ebm_film.png",
         "Ten latents while the KL sampler trains",
-        "The moving average of the generator: while a critic leads it, then KL alone.",
         dpi=100,
     )
 
@@ -110,7 +108,6 @@ def speed_figure(cells: Cells, target: str) -> Figure | None:
         figure,
         "ebm_speed.svg",
         "Quality against time",
-        "FID on as many images for each, against wall-clock per image.",
     )
 
 

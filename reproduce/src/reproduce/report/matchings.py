@@ -5,12 +5,6 @@ import math
 from reproduce.report.cells import Cells, Study, short, times
 from reproduce.report.section import Section, Table, by_method, told
 
-INTRO = (
-    "Asked: is estimating the sampler's own score dear, as the paper says of its own method? KL training "
-    "runs with each matching for the same seconds, from the same frame and with the same networks; `none` is "
-    "exact KL with a coupled map, which knows its density."
-)
-
 
 def matchings(study: Study) -> Section:
     """Return the tables; what was not run is left out."""
@@ -22,7 +16,7 @@ def matchings(study: Study) -> Section:
         by_method(cells, "step_seconds", "Milliseconds a step", lambda c: short(1e3 * c.value)),
         by_method(cells, "iterations", "Steps taken", lambda c: f"{c.value:,.0f}"),
     ]
-    return told(study, "Matchings at equal seconds", f"{INTRO} {answer(cells)}", tables)
+    return told(study, tables, answer=answer(cells))
 
 
 def middle(cells: Cells, metric: str, method: str) -> float:

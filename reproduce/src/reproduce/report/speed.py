@@ -39,9 +39,6 @@ def _seconds_table(cells: Cells) -> Table:
         "Table 2: milliseconds per 1,000 draws",
         ("method", "repeats", *targets),
         tuple(rows),
-        "Medians; every method compiled and warmed, one call of each in turn on the same cores. Chains "
-        "and particles: 1,000 of them for 500 iterations, as one program. Thinning: 1,000 of a pool of "
-        "20,000, the pool included. The paper's peers were not compiled.",
     )
 
 
@@ -72,7 +69,6 @@ def _training_table(cells: Cells) -> Table:
         "Training, and when it has paid for itself",
         ("", *targets),
         tuple((name, *cells.across(metric, m, targets, words)) for name, metric, m, words in rows),
-        "Break-even: training seconds of KL-NS over what each of its draws saves.",
     )
 
 

@@ -5,7 +5,7 @@ from scipy import stats
 
 from reproduce.report.cells import Cells, Study, short
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
-from reproduce.report.section import Figure, Section, Table, told
+from reproduce.report.section import Figure, Section, Table, prose_of, table_in, told
 
 NAMES = {
     "kl": "gradient of KL (eq. 3)",
@@ -15,44 +15,13 @@ NAMES = {
     "fisher-first-term": "Fisher's first term alone (eq. 6)",
 }
 
-INTRO = (
-    "Asked: do the paper's identities hold as the code computes them? They do. Each side is computed on its "
-    "own: one from a density in closed form, by quadrature; the other by the objectives that training uses, "
-    "on draws. Their distance falls with the root of the number of draws, to the noise of single precision. "
-    "Where the second term of the Fisher gradient is left out, as in code that stops at eq. 6, the distance "
-    "does not fall, and on MOG2 the gradient points the wrong way."
-)
-
-SLIPS = (
-    ("KL gradient, appendix", "dominated convergence asks for a bound of p", "of its derivative in theta"),
-    ("Fisher gradient, eq. 6", "alone it looks like an objective", "wrong sign for a sampler too narrow"),
-    ("Proposition 1, proof", "argmin", "argmax: the critic maximises"),
-    ("Theorem 2, proof, first line", "+ f* ds/dtheta", "- f* ds/dtheta; the next line is right"),
-    ("Theorem 2", "the two gradients are the same", "up to the factor 1 / (2 lambda)"),
-    ("Fisher gradient, eqs. 7 to 9", "the gradient of a vector", "its divergence is meant"),
-    ("Algorithm 1", "L(phi) and L_SM(phi)", "one and the same loss"),
-    ("Fisher divergence, section 2.2", "without the factor 1/2", "with it in section 3.2"),
-    (
-        "Table 1, Funnel",
-        "a score that belongs to no density",
-        "kept as `published_funnel`",
-    ),
-    ("2-D study", "eight targets", "six in Table 1, five in Table 2"),
-)
-
 
 def theory(study: Study) -> Section:
     """Return the study's tables and figures; what was not run is left out."""
     cells = Cells(study.records)
-    slips = Table(
-        "Slips of the paper",
-        ("where", "the paper says", "it is"),
-        SLIPS if cells.metrics() else (),
-        "None of them changes a result of the paper but the Funnel's.",
-        wraps=True,
-    )
+    slips = table_in("Slips of the paper", prose_of("slips").intro)
     figures = [_errors_figure(cells), _quantile_figure(study.arrays)]
-    return told(study, "The theory, in numbers", INTRO, [_errors(cells), slips, _student(cells)], figures)
+    return told(study, [_errors(cells), slips, _student(cells)], figures)
 
 
 def _sizes(cells: Cells) -> list[str]:
@@ -75,8 +44,6 @@ def _errors(cells: Cells) -> Table:
         "Relative error of each identity against the number of draws",
         ("identity", *(f"{int(size.split('_')[1]):,}" for size in sizes), "mean of all", "cosine"),
         tuple(rows),
-        "Of all parameters of a map with five, means over repeats; then of the mean over the repeats at the "
-        "largest size, and the cosine of its angle to the truth. Quadrature has 96 nodes along each latent.",
     )
 
 
@@ -111,8 +78,6 @@ def _student(cells: Cells) -> Table:
         "Student's t: the largest relative error of a quantile",
         ("method, range", *targets),
         tuple(rows),
-        "Of a million draws against the true quantiles. The paper shows one such law, of degrees of freedom "
-        "that it does not name.",
     )
 
 
@@ -140,5 +105,4 @@ def _quantile_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         figure,
         "theory_student_t.png",
         "Student's t: quantiles of a million draws",
-        "From 0.1 % to 99.9 %; the shaded band holds 99 % of the mass, within which quantiles are compared.",
     )

@@ -14,19 +14,6 @@ ORDER = (
     *("ld", "hmc", "svgd", "flow", "ksd-ns", "steingan", "kl-plain", "fisher-plain"),
 )
 
-ASKED = (
-    "Asked: how near to six densities in the plane do one-shot samplers come, the paper's (KL-NS, Fisher-NS) "
-    "and what `fit` does when asked for nothing, and how near do the paper's baselines come? Beside every "
-    "figure stands its floor: what exact, independent draws score under the very same protocol."
-)
-
-CAVEATS = (
-    "One configuration of each method serves all targets; it was chosen by looking at these same densities, "
-    "so that they are no test of it on others. No exact draw is used in training. KL-NS, KSD-NS and SteinGAN "
-    "begin with eight normal latents in a frame that tempered particles found: an affine one, with a bend of "
-    "heavy coordinates; names with `-plain` begin without it. Fisher-NS begins at the mixture fitted to the "
-    "particles, and so does the default, whose map cannot fold."
-)
 
 UNBIASED = (
     "In thousandths, ± the standard error of the mean over repeats. Exact draws score zero on average, so a "
@@ -48,8 +35,7 @@ def two_d(study: Study) -> Section:
         _settings_table(cells),
     ]
     figures = [draws_figure(study.arrays), *curve_figures(study.arrays, cells), speed_figure(cells)]
-    words = f"{ASKED}\n\n{_answer(cells)}{CAVEATS}"
-    return told(study, "Six densities in the plane", words, tables, figures)
+    return told(study, tables, figures, answer=_answer(cells))
 
 
 def _answer(cells: Cells) -> str:
@@ -87,10 +73,6 @@ def _settings_table(cells: Cells) -> Table:
         "Settings",
         (*columns, "score net, parameters", "score steps x draws, rate"),
         tuple(map(told_of, in_order(cells.methods("setting_width"), ORDER))),
-        "The paper's sampler and score net have 322,802 parameters each, and take 10,000 steps of 5,000 "
-        "draws at 2e-5 with five score steps; `--preset paper` has them. Rates fall by a cosine to a share "
-        "that the recipe tells. `kl` sees a target tempered at first, which is the target itself after "
-        "three quarters of the steps.",
     )
 
 
@@ -134,13 +116,6 @@ def _ksd_table(cells: Cells) -> Table:
     return Table(
         "Table 1: KSD, a fixed checkpoint",
         *_with_the_papers(cells, "ksd_imq_v"),
-        "The paper's metric: the square root of the V-statistic with the inverse multiquadric kernel, of"
-        " 500 draws; mean ± spread over repeats, then the multiple of the floor. Exact draws do not "
-        "score zero, and the paper's best figures lie at their floor. The paper's Funnel was run with a "
-        "wrong score; its figures stand under published_funnel, and are the lowest of 50 checkpoints "
-        "where a network was trained. LD, HMC and SVGD follow the paper's settings as far as it states "
-        "them; it does not state where particles start (ours: N(0, 0.1^2) for LD and SVGD, N(0, 1) for HMC), "
-        "which decides the last digits of SVGD and how far LD comes in 500 steps.",
     )
 
 
@@ -155,8 +130,6 @@ def _best_table(cells: Cells) -> Table:
     return Table(
         "Table 1 under the paper's protocol: the best of all checkpoints",
         *_with_the_papers(cells, "ksd_imq_v_best"),
-        "The lowest of 50 checkpoints, each judged by the mean of 20 repeats. Choosing lowers the figure"
-        " even for an exact sampler, so the floor chooses as well.",
     )
 
 
@@ -174,13 +147,6 @@ def _pairs_table(cells: Cells) -> Table:
         "Sliced W2 to exact draws, and mode weights",
         ("method", "n", *(names[metric] + target for metric, target in columns)),
         tuple(rows),
-        "What the KSD cannot see. Sliced W2 at n draws a side, and the multiple of what two exact sets are "
-        "apart; n differs, and each multiple is of the floor at its own n. The Funnel also in asinh "
-        "coordinates, where tails count and do not rule. Mode weights: the largest error of a mode's share. "
-        "KL-NS bends one normal into the target with an estimated score: modes far apart stay joined by "
-        "thin bridges, and no point on either side feels a pull across; tempering shares the mass while "
-        "they touch. The default starts from a mixture with a component for each mode, needs no estimate, "
-        "and has its weights put right by importance sampling.",
     )
 
 
@@ -212,6 +178,4 @@ def _moments_table(cells: Cells) -> Table:
         "Better than independent: scrambled Sobol latents",
         ("root mean square error", *targets),
         tuple(rows) if targets else (),
-        "Of averages over 4,096 draws of the default sampler against the true moments, in standard "
-        "deviations of the target, over independent randomisations.",
     )
