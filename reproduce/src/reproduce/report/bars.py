@@ -26,7 +26,7 @@ class Check:
     """The standard error of the value: within it of its limit, a bar is neither met nor missed."""
 
     def __str__(self) -> str:
-        return f"{self.label} {self.words or short(self.value)}"
+        return f"{self.label} {self.words or short(self.value)}".strip()
 
     @property
     def met(self) -> bool:
@@ -63,20 +63,14 @@ def judged(bars: Iterable[tuple[str, list[Check]]]) -> tuple[tuple[str, str, str
     return tuple(rows)
 
 
-def table_of(bars: Iterable[tuple[str, list[Check]]], words: str) -> Table:
+def table_of(bars: Iterable[tuple[str, list[Check]]], title: str = TITLE) -> Table:
     """Return a row per bar: what was asked, whether it was met, the tightest figure, and the misses."""
-    return Table(
-        TITLE, ("bar", "verdict", "tightest", "misses, and what is open"), judged(bars), words, wraps=True
-    )
+    return Table(title, ("bar", "verdict", "tightest", "misses, and what is open"), judged(bars), wraps=True)
 
 
 def bars_table(cells: Cells) -> Table:
     """Return a row per bar of the study in the plane."""
-    words = (
-        "Set before the study was run, those of KL-NS before its last run. Figures are means over training "
-        "seeds and repeats. A figure within one standard error of its limit leaves the bar open."
-    )
-    return table_of(_bars(cells), words)
+    return table_of(_bars(cells))
 
 
 RATIOS = (

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reproduce.records import Record
-from reproduce.report.bars import Check, judged
+from reproduce.report.bars import TITLE, Check, table_of
 from reproduce.report.cells import Cells, in_order, short
 from reproduce.report.section import Table
 
@@ -75,14 +75,7 @@ def reference(cells: Cells, target: str) -> Table:
 
 def bars_table(records: list[Record], target: str) -> Table:
     """Return a row per bar: whether it was met on every split, and the worst of them."""
-    mine = [r for r in records if r.target == target]
-    return Table(
-        "Bars, met and missed" if target == "covertype" else f"Bars, met and missed ({target})",
-        ("bar", "verdict", "worst split"),
-        tuple(row[:3] for row in judged(_bars(mine))),
-        "Set before the study was run; every split counts for itself.",
-        wraps=True,
-    )
+    return table_of(_bars([r for r in records if r.target == target]), titled(TITLE, target))
 
 
 def _bars(records: list[Record]) -> list[tuple[str, list[Check]]]:

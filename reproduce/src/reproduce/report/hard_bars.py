@@ -20,10 +20,7 @@ FAILED = 3.0
 
 def bars_table(records: list[Record]) -> Table:
     """Return a row per bar: whether every seed met it, the tightest figure, and the misses."""
-    words = (
-        "Set before the study was run; every training seed counts for itself, but in comparisons of methods, "
-    )
-    return table_of(bars(records), words + "which are of means over seeds.")
+    return table_of(bars(records))
 
 
 def bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
