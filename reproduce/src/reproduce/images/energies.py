@@ -58,11 +58,7 @@ class ResidualEnergy(eqx.Module):
 
 
 def distance_energy(
-    key: Key[Array, ""],
-    widths: tuple[int, ...] = (16, 48, 96),
-    *,
-    shape: tuple[int, int],
-    middle: int = 128,
+    key: Key[Array, ""], widths: tuple[int, ...] = (16, 48, 96), *, shape: tuple[int, int], middle: int = 128
 ) -> DistanceEnergy:
     """Build a distance energy; sides must be multiples of `2 ** len(widths)`."""
     return DistanceEnergy(unet(key, widths, shape=shape, middle=middle))

@@ -145,11 +145,7 @@ class PaperGenerator(eqx.Module):
 
 
 def paper_generator(
-    key: Key[Array, ""],
-    *,
-    latent: int = 128,
-    widths: tuple[int, ...] = (1024, 512, 256),
-    channels: int = 1,
+    key: Key[Array, ""], *, latent: int = 128, widths: tuple[int, ...] = (1024, 512, 256), channels: int = 1
 ) -> PaperGenerator:
     """Build the paper's generator: 12,592,385 parameters, for 32 x 32 grey pixels."""
     sizes = (latent, *widths, channels)

@@ -1,9 +1,10 @@
 """The paper against ours: what the rows of `words/paper.md` leave open, read off the records or judged."""
 
 from collections.abc import Callable
+from typing import Any
 
 from reproduce.report import paper
-from reproduce.report.cells import Cell, Cells, Study, short, times
+from reproduce.report.cells import Cells, Study, short, times
 from reproduce.report.section import Section, prose_of, table_in
 
 
@@ -13,21 +14,19 @@ class Found(dict[str, str]):
     def __missing__(self, name: str) -> str:
         return "open" if name.endswith("_verdict") else "-"
 
-    def judge(
-        self, name: str, ours: float | None, theirs: float, *, spread: float = 0.0, sign: int = 1
-    ) -> None:
-        """Add a verdict: a figure should be low, or high where `sign` is -1."""
-        if ours is not None:
-            gap = sign * (ours - theirs)
-            self[f"{name}_verdict"] = "better" if gap <= 0 else "done" if gap <= spread else "worse"
-
     def compare(
-        self, name: str, ours: float | None, theirs: float, tell: Callable[[float], str], **how: float
+        self, name: str, ours: float | None, theirs: float, tell: Callable[[float], str], **how: Any
     ) -> None:
         """Add ours, the paper's and the verdict."""
         if ours is not None:
             self |= {name: tell(ours), f"{name}_paper": tell(theirs)}
-            self.judge(name, ours, theirs, **how)  # pyright: ignore[reportArgumentType]
+            self[f"{name}_verdict"] = verdict(ours, theirs, **how)
+
+
+def verdict(ours: float, theirs: float, spread: float = 0.0, *, high: bool = False) -> str:
+    """Return the verdict on a figure that should be low, or `high`."""
+    gap = theirs - ours if high else ours - theirs
+    return "better" if gap <= 0 else "done" if gap <= spread else "worse"
 
 
 def against(studies: list[Study]) -> Section:
@@ -61,7 +60,7 @@ def _plane(found: Found, cells: Cells) -> None:
         pairs = [
             (c, paper.ksd(method, t)) for t in targets if (c := cells.get(metric, method, t)) is not None
         ]
-        verdicts = [_against_spread(cell, theirs) for cell, theirs in pairs if theirs is not None]
+        verdicts = [verdict(cell.value, *theirs) for cell, theirs in pairs if theirs is not None]
         if len(verdicts) == len(targets):
             bad = verdicts.count("worse")
             found[f"{method}_ksd"] = " ".join(f"{cell.value:.3f}" for cell, _ in pairs)
@@ -73,7 +72,7 @@ def _plane(found: Found, cells: Cells) -> None:
     found.compare("kl_ms", ms, theirs, lambda s: short(1e3 * s))
     for method in ("ld", "hmc", "svgd"):
         ratio, seconds = cells.value("ratio_to_kl", method, "mog2"), paper.seconds(method, "mog2") or 1.0
-        found.compare(f"{method}_ratio", ratio, seconds / theirs, times, sign=-1)
+        found.compare(f"{method}_ratio", ratio, seconds / theirs, times, high=True)
 
     def of(name: str, method: str = "kl") -> str:
         value = cells.value(f"setting_{name}", method, paper.TARGETS[0])
@@ -88,10 +87,6 @@ def _plane(found: Found, cells: Cells) -> None:
     }
 
 
-def _against_spread(cell: Cell, theirs: tuple[float, float]) -> str:
-    return "better" if cell.value <= theirs[0] else "done" if cell.value <= sum(theirs) else "worse"
-
-
 def _covertype(found: Found, cells: Cells) -> None:
     percent = lambda share: f"{share:.2f}"  # noqa: E731
     for method in ("nuts", "ours", *paper.ACCURACY):
@@ -102,7 +97,7 @@ def _covertype(found: Found, cells: Cells) -> None:
         found[f"{method}_splits"] = str(cell.seeds)
         if method in paper.ACCURACY:
             theirs, spread = paper.ACCURACY[method]
-            found.compare(f"{method}_accuracy", 100 * cell.value, theirs, percent, spread=spread, sign=-1)
+            found.compare(f"{method}_accuracy", 100 * cell.value, theirs, percent, spread=spread, high=True)
         steps = cells.value("iterations", method, "covertype")
         found[f"{method}_iterations"] = "-" if steps is None else f"{steps:,.0f}"
 
@@ -124,7 +119,7 @@ def _images(found: Found, cells: Cells) -> None:
     slow, fast = (value("seconds_per_image", method) for method in ("langevin-250", "kl"))
     if slow and fast:
         theirs = paper.IMAGES["langevin-250"][2] / paper.IMAGES["kl"][2]
-        found.compare("ebm_ratio", slow / fast, theirs, times, sign=-1)
+        found.compare("ebm_ratio", slow / fast, theirs, times, high=True)
     sizes = (value("parameters", method) or 0.0 for method in ("energy", "kl"))
     found["ebm_sizes"] = " / ".join(f"{size:,.0f}" for size in sizes)
     for name, method in (("plain_steps", "kl-plain"), ("energy_steps", "energy")):

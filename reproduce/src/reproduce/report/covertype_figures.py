@@ -59,11 +59,7 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     left.set(xlabel="iterations", ylabel="held-out accuracy, %")
     right.set(xlabel="seconds of training", ylabel="log predictive, nats a row")
     legend(left, fontsize=7, ncols=2)
-    return drawn(
-        figure,
-        "covertype_accuracy.svg",
-        "Held-out accuracy and log predictive while training",
-    )
+    return drawn(figure, "covertype_accuracy.svg", "Held-out accuracy and log predictive while training")
 
 
 def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
@@ -79,11 +75,7 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         axis.plot(filled[:, 0], filled[:, 1], marker=".", label=method, **_line(method))
     axis.set(xlabel="predicted probability of +1", ylabel="share of +1 among held-out rows")
     legend(axis)
-    return drawn(
-        figure,
-        "covertype_calibration.svg",
-        "Calibration on the held-out part",
-    )
+    return drawn(figure, "covertype_calibration.svg", "Calibration on the held-out part")
 
 
 def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
@@ -109,7 +101,5 @@ def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     bottom.set_xlabel("coordinate: ten quantities, 44 indicators, bias, log alpha")
     legend(top, ncols=3)
     return drawn(
-        figure,
-        "covertype_moments.svg",
-        "Every coordinate's mean and standard deviation against NUTS",
+        figure, "covertype_moments.svg", "Every coordinate's mean and standard deviation against NUTS"
     )

@@ -47,11 +47,7 @@ def speed(cells: Cells, target: str) -> Table:
     }
     methods = in_order(cells.methods("train_seconds"), ORDER)
     rows = [(method, *(short(cells.value(name, method, target)) for name in columns)) for method in methods]
-    return Table(
-        titled("Seconds", target),
-        ("method", *columns.values()),
-        tuple(rows),
-    )
+    return Table(titled("Seconds", target), ("method", *columns.values()), tuple(rows))
 
 
 def reference(cells: Cells, target: str) -> Table:

@@ -108,11 +108,7 @@ def draws_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
             _bare(axis, window)
     for row, words in enumerate(("density", *methods)):
         axes[row][0].set_ylabel(words, fontsize=11)
-    return drawn(
-        figure,
-        "two_d_draws.png",
-        "Targets and draws",
-    )
+    return drawn(figure, "two_d_draws.png", "Targets and draws")
 
 
 def _bare(axis: Axes, window: np.ndarray) -> None:

@@ -178,8 +178,4 @@ def _nets(cells: Cells) -> Table:
         (m, f"{_value(cells, 'parameters', m):,.0f}", f"{_value(cells, 'iterations', m):,.0f}")
         for m in cells.methods("parameters")
     ]
-    return Table(
-        "Networks and the steps of their training",
-        ("network", "parameters", "steps"),
-        tuple(rows),
-    )
+    return Table("Networks and the steps of their training", ("network", "parameters", "steps"), tuple(rows))

@@ -57,11 +57,7 @@ def _distances(cells: Cells) -> Table:
         (target, *(multiple(cells.get(distance_metric(target), method, target)) for method in methods))
         for target in cells.targets("sliced_w2")
     ]
-    return Table(
-        "Sliced W2 to the truth",
-        ("target", *methods),
-        tuple(rows),
-    )
+    return Table("Sliced W2 to the truth", ("target", *methods), tuple(rows))
 
 
 def _asked(cells: Cells, metric: str, title: str) -> Table:
@@ -85,11 +81,7 @@ def _evidence(cells: Cells) -> Table:
     rows = [
         (t, _outcome(cells, t), *(multiple(cells.get(m, "default", t)) for m in metrics)) for t in targets
     ]
-    return Table(
-        "What the default knows of itself",
-        ("target", "outcome", *metrics.values()),
-        tuple(rows),
-    )
+    return Table("What the default knows of itself", ("target", "outcome", *metrics.values()), tuple(rows))
 
 
 def _outcome(cells: Cells, target: str) -> str:
@@ -121,9 +113,7 @@ def _references(cells: Cells) -> Table:
         for target in cells.targets("rhat")
     ]
     return Table(
-        "The references",
-        ("target", "largest R-hat", "least effective draws", "seconds"),
-        tuple(rows),
+        "The references", ("target", "largest R-hat", "least effective draws", "seconds"), tuple(rows)
     )
 
 
@@ -135,11 +125,7 @@ def _random(records: list[Record]) -> Table:
         crashed, good, seconds = (mine.value(m, "default", target) for m in metrics)
         outcome = "crashed" if crashed else "good" if good else "flagged"
         rows.append((target, multiple(mine.get("sliced_w2", "default", target)), outcome, short(seconds)))
-    return Table(
-        "Twenty random targets",
-        ("target", "sliced W2", "outcome", "seconds"),
-        tuple(rows),
-    )
+    return Table("Twenty random targets", ("target", "sliced W2", "outcome", "seconds"), tuple(rows))
 
 
 def _steps(records: list[Record]) -> Figure | None:
@@ -160,8 +146,4 @@ def _steps(records: list[Record]) -> Figure | None:
     axis.set_xlabel("dimensions")
     axis.set_ylabel("milliseconds")
     legend(axis)
-    return drawn(
-        figure,
-        "hard_steps.svg",
-        "The cost of a training step",
-    )
+    return drawn(figure, "hard_steps.svg", "The cost of a training step")

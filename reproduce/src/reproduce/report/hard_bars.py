@@ -58,14 +58,8 @@ def bars(records: list[Record]) -> list[tuple[str, list[Check]]]:
             "ManyWell-32: log Z error at most 0.1 with the noise head",
             each("log_z_error", ("many_well_32",), 0.1),
         ),
-        (
-            "Gaussian in 1,000-D: every marginal sd within 5 %",
-            each("sd_error_max", ("gaussian_1000",), 0.05),
-        ),
-        (
-            "Gaussian in 1,000-D: every mean within 0.05 sd",
-            each("mean_error_max", ("gaussian_1000",), 0.05),
-        ),
+        ("Gaussian in 1,000-D: every marginal sd within 5 %", each("sd_error_max", ("gaussian_1000",), 0.05)),
+        ("Gaussian in 1,000-D: every mean within 0.05 sd", each("mean_error_max", ("gaussian_1000",), 0.05)),
         ("a training step's cost grows no faster than the dimension", _growth(records)),
         ("logistic posteriors: mean error at most 0.05 sd for 95 %", each("mean_error_95", LOGISTIC, 0.05)),
         ("logistic posteriors: sd within 5 % for 95 %", each("sd_error_95", LOGISTIC, 0.05)),

@@ -153,8 +153,4 @@ def _costs(fits: list[FitOf]) -> Table:
         "efficiency": "efficiency",
     }
     rows = [(str(fit), *(short(fit.get(m) if m in fit.figures else None) for m in metrics)) for fit in fits]
-    return Table(
-        "Seconds",
-        ("model", *metrics.values()),
-        tuple(rows),
-    )
+    return Table("Seconds", ("model", *metrics.values()), tuple(rows))

@@ -35,11 +35,7 @@ def _seconds_table(cells: Cells) -> Table:
             rows.append((f"  paper: {method}", "100", *words))
     for method in cells.methods("seconds_per_1m_draws"):
         add(f"{method}, of a million at once", "seconds_per_1m_draws", method, 1.0)
-    return Table(
-        "Table 2: milliseconds per 1,000 draws",
-        ("method", "repeats", *targets),
-        tuple(rows),
-    )
+    return Table("Table 2: milliseconds per 1,000 draws", ("method", "repeats", *targets), tuple(rows))
 
 
 def _ratio_table(cells: Cells) -> Table:

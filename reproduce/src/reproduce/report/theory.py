@@ -75,9 +75,7 @@ def _student(cells: Cells) -> Table:
         for method in cells.methods(metric)
     ]
     return Table(
-        "Student's t: the largest relative error of a quantile",
-        ("method, range", *targets),
-        tuple(rows),
+        "Student's t: the largest relative error of a quantile", ("method, range", *targets), tuple(rows)
     )
 
 
@@ -101,8 +99,4 @@ def _quantile_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         axis.set_xlabel("true quantile")
     axes[0][0].set_ylabel("quantile of the draws")
     legend(axes[0][0])
-    return drawn(
-        figure,
-        "theory_student_t.png",
-        "Student's t: quantiles of a million draws",
-    )
+    return drawn(figure, "theory_student_t.png", "Student's t: quantiles of a million draws")

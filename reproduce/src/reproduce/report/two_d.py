@@ -113,10 +113,7 @@ def _with_the_papers(cells: Cells, metric: str) -> tuple[tuple[str, ...], tuple[
 
 
 def _ksd_table(cells: Cells) -> Table:
-    return Table(
-        "Table 1: KSD, a fixed checkpoint",
-        *_with_the_papers(cells, "ksd_imq_v"),
-    )
+    return Table("Table 1: KSD, a fixed checkpoint", *_with_the_papers(cells, "ksd_imq_v"))
 
 
 def _spread(cell: Cell) -> str:

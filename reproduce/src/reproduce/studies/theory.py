@@ -104,7 +104,7 @@ def quadrature(nodes: int) -> Mean:
     return lambda f: jnp.tensordot(w, jax.vmap(f)(z), 1)
 
 
-def divergence_gradients(target: Target, weight: float, mean: Mean) -> dict[str, Any]:
+def divergence_gradients(g: Bend, target: Target, weight: float, mean: Mean) -> dict[str, Any]:
     """Return the gradients that the paper's identities speak of, from the density itself."""
 
     def kl(g: Bend) -> Float[Array, ""]:
@@ -113,11 +113,11 @@ def divergence_gradients(target: Target, weight: float, mean: Mean) -> dict[str,
     def fisher(g: Bend) -> Float[Array, ""]:
         return 0.5 * mean(lambda z: jnp.sum((g.score(g(z)) - target.score(g(z))) ** 2))
 
-    found = {"kl": jax.grad(kl)(sampler()), "fisher": jax.grad(fisher)(sampler())}
+    found = {"kl": jax.grad(kl)(g), "fisher": jax.grad(fisher)(g)}
     found["fisher-first-term"] = found["fisher"]
     found["theorem-2"] = jax.tree.map(lambda leaf: leaf / (2 * weight), found["fisher"])
     # The largest value that the critic can reach, and its slopes there, which are zero.
-    found["proposition-1"] = jnp.append(fisher(sampler()) / (2 * weight), jnp.zeros(3))
+    found["proposition-1"] = jnp.append(fisher(g) / (2 * weight), jnp.zeros(3))
     return found
 
 
@@ -174,7 +174,8 @@ def flat(tree: Any) -> np.ndarray:
 def identity_row(row: Row, settings: Settings) -> list[Record]:
     """Return the relative error of an identity at each size of sample."""
     target, found = get(row.target), []
-    truth = flat(divergence_gradients(target, settings.weight, quadrature(settings.nodes))[row.method])
+    mean = quadrature(settings.nodes)
+    truth = flat(divergence_gradients(sampler(), target, settings.weight, mean)[row.method])
     once = eqx.filter_jit(partial(estimate, row.method, target, settings.weight))
     for n in settings.sizes:
         keys = jax.random.split(jax.random.fold_in(row.key("draws"), n), settings.repeats)

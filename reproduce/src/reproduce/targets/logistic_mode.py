@@ -97,13 +97,7 @@ def _direction(point: _Point) -> np.ndarray:
 
 
 def _climb(
-    rows: np.ndarray,
-    point: _Point,
-    step: np.ndarray,
-    shape: float,
-    rate: float,
-    *,
-    joint: bool,
+    rows: np.ndarray, point: _Point, step: np.ndarray, shape: float, rate: float, *, joint: bool
 ) -> _Point:
     """Take the longest step that does not lead down."""
     length, mode = 1.0, point.peak.mode

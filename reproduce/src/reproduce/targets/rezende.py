@@ -146,11 +146,7 @@ class Ribbon(KnownExact):
     centres: Callable[[Float[Array, ""]], Float[Array, " k"]] = eqx.field(static=True)
 
     def __init__(
-        self,
-        centres: Callable[[Float[Array, ""]], Float[Array, " k"]],
-        widths: ArrayLike,
-        *,
-        name: str,
+        self, centres: Callable[[Float[Array, ""]], Float[Array, " k"]], widths: ArrayLike, *, name: str
     ):
         """Make strands of the given `widths` whose `centres` are a top-level function of `z1`."""
         widths = np.asarray(widths, np.float64)

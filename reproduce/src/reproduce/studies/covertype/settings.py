@@ -35,11 +35,7 @@ SLOW = ("kl", "fisher")
 
 METHODS = (*REFERENCES, "ours", *PAPERS, *WORKING, *NOISE)
 
-STAGES = (
-    (*REFERENCES, "ours"),
-    ("svgd", "sgld", "dsvi", *WORKING, *NOISE),
-    ("steingan", *SLOW),
-)
+STAGES = ((*REFERENCES, "ours"), ("svgd", "sgld", "dsvi", *WORKING, *NOISE), ("steingan", *SLOW))
 """What is run first on every split, then second, then last: a study cut short has what matters most."""
 
 

@@ -112,8 +112,7 @@ def followed(
     """Return the lead after a batch with the features `u`; every so often with a new map."""
     mean, second = lead.moments
     moments = Moments(
-        keep * mean + (1.0 - keep) * jnp.mean(u, axis=0),
-        keep * second + (1.0 - keep) * (u.T @ u / len(u)),
+        keep * mean + (1.0 - keep) * jnp.mean(u, axis=0), keep * second + (1.0 - keep) * (u.T @ u / len(u))
     )
     matrix = jax.lax.cond(step % EVERY == 0, lambda: optimal_matrix(moments, wanted), lambda: lead.matrix)
     return Lead(moments, matrix)

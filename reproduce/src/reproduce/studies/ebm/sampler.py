@@ -35,14 +35,7 @@ from reproduce.studies.ebm.noise import rise_and_fall
 from reproduce.studies.ebm.recipes import Recipe, recipe_of
 from reproduce.studies.ebm.settings import Settings
 from reproduce.studies.ebm.sketch import sketched
-from reproduce.studies.ebm.steps import (
-    Levels,
-    Rules,
-    SamplerState,
-    critic_step,
-    sampler_step,
-    score_step,
-)
+from reproduce.studies.ebm.steps import Levels, Rules, SamplerState, critic_step, sampler_step, score_step
 
 CRITIC_RATE = 5e-4
 SHOWN = 10

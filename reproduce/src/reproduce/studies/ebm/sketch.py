@@ -53,8 +53,7 @@ def sketched(
     nets = Pair(generator, encoder)
     num_steps = s.steps(s.sketch_steps)
     rule = optax.chain(
-        optax.clip_by_global_norm(1e3),
-        optax.adam(rise_and_fall(RATE, num_steps, last=0.02), b1=0.5, b2=0.99),
+        optax.clip_by_global_norm(1e3), optax.adam(rise_and_fall(RATE, num_steps, last=0.02), b1=0.5, b2=0.99)
     )
 
     @eqx.filter_jit

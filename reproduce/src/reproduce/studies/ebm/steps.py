@@ -80,11 +80,7 @@ def score_step(
 
 
 def critic_step(
-    key: Key[Array, ""],
-    state: SamplerState,
-    teacher: Teacher,
-    recipe: Recipe,
-    rules: Rules,
+    key: Key[Array, ""], state: SamplerState, teacher: Teacher, recipe: Recipe, rules: Rules
 ) -> tuple[SamplerState, dict[str, Array]]:
     """Teach the critic to tell the energy's draws from the sampler's of the same kind."""
     key_z, key_real, key_see, key_fake = jax.random.split(key, 4)

@@ -110,11 +110,7 @@ def annealed_row(row: Row, judge: Judge, store: Store, observe: Observe) -> list
     else:
         # Without the map that particles were seen through, if there is one.
         draw, most = found.replace(network=None).sampler().sample, None
-    records = [
-        *judge.scores(row, draw, most),
-        s.record(row, "train_seconds", done.seconds),
-        *extra,
-    ]
+    records = [*judge.scores(row, draw, most), s.record(row, "train_seconds", done.seconds), *extra]
     return of_recipe(how.recipe, records)
 
 

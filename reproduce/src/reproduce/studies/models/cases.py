@@ -44,10 +44,7 @@ def _case(program: Callable[..., None], given: Callable[[], tuple[Any, ...]]) ->
 
 CASES: dict[str, Case] = {
     "eight_schools_centred": Case(
-        programs.eight_schools_centred,
-        _schools,
-        programs.eight_schools_non_centred,
-        {},
+        programs.eight_schools_centred, _schools, programs.eight_schools_non_centred, {}
     ),
     "eight_schools_non_centred": Case(
         programs.eight_schools_non_centred,

@@ -87,9 +87,7 @@ def schools_of_pymc() -> NamedTarget:
 def schools_by_hand() -> NamedTarget:
     """Return the target of a function of named parameters, one of them positive."""
     target = Target.from_log_density(
-        eight_schools,
-        example={"mu": 0.0, "tau": 1.0, "z": np.zeros(len(Y))},
-        constraints={"tau": "positive"},
+        eight_schools, example={"mu": 0.0, "tau": 1.0, "z": np.zeros(len(Y))}, constraints={"tau": "positive"}
     )
     assert isinstance(target, NamedTarget)
     return target

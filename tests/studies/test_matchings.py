@@ -1,0 +1,43 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pushforward.matching import MultiNoise
+from pushforward.targets import gaussian
+from reproduce.records import read
+from reproduce.report.cells import Cells
+from reproduce.report.matchings import answer, middle
+from reproduce.report.write import write_report
+from reproduce.studies import matchings
+from reproduce.studies.matchings import NoisyKL, rows
+
+pytestmark = pytest.mark.quick_compilation
+
+
+def test_the_score_of_a_target_in_noise_is_that_of_the_wider_normal():
+    target = gaussian(2)
+    assert target.covariance is not None
+    y, sigma = jnp.array([0.5, 1.5]), jnp.asarray(0.7)
+    seen = NoisyKL(MultiNoise(0.1, 3.0), 4000)._score(target, jax.random.key(0), y, sigma)
+    truth = -jnp.linalg.solve(target.covariance + sigma**2 * jnp.eye(2), y - target.mean)
+    assert jnp.allclose(seen, truth, atol=0.1)
+
+
+def test_every_matching_trains_for_the_same_seconds_and_is_told(tmp_path):
+    settings = matchings.PRESETS["smoke"].replace(methods=("exact", "multi-noise", "none"))
+    assert {row.method for row in rows(matchings.PRESETS["cpu"])} == set(matchings.CHANGES)
+    path = matchings.run(settings, tmp_path / "results")
+    _, records = read(path)
+    found = {(r.method, r.metric): r.value for r in records}
+    for method in settings.methods:
+        assert found[method, "iterations"] >= 1
+        assert found[method, "iterations"] * found[method, "step_seconds"] <= settings.seconds * 1.01 or (
+            found[method, "iterations"] == 1
+        )
+        assert np.isfinite(found[method, "sliced_w2"])
+    write_report(tmp_path / "results", tmp_path / "docs")
+    text = (tmp_path / "docs" / "matchings.md").read_text()
+    assert answer(Cells(records)) in text
+    assert "Answer: of the estimates" in text
+    assert middle(Cells(records), "iterations", "exact") == pytest.approx(found["exact", "iterations"])
