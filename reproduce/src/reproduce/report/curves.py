@@ -61,13 +61,7 @@ def _figure(
     for axis in axes[-1]:
         axis.set_xlabel("seconds of training", fontsize=9)
     legend(flat[0])
-    return drawn(
-        figure,
-        name,
-        title,
-        "Against seconds of training, teacher and compilation included; the dashed line is what exact "
-        "draws score. The first seed; the looking itself is not counted.",
-    )
+    return drawn(figure, name, title)
 
 
 SHOWN = ("default", "kl", "fisher", "flow", "ld", "svgd", "default-thin")

@@ -3,10 +3,11 @@
 from matplotlib.ticker import NullLocator
 
 from reproduce.records import Record
+from reproduce.report.bars import table_of
 from reproduce.report.cells import Cells, Study, multiple, short
 from reproduce.report.drawing import COLOURS, drawn, legend, subplots
-from reproduce.report.hard_bars import bars_table, dimension, distance_metric
-from reproduce.report.section import Figure, Section, Table, told
+from reproduce.report.hard_bars import bars, dimension, distance_metric
+from reproduce.report.section import Figure, Section, Table, by_target, told
 
 METHODS = ("default", "mixture", "smc", "nuts", "flow")
 
@@ -33,18 +34,18 @@ def hard(study: Study) -> Section:
     """Return the study's tables and figures; what was not run is left out."""
     records = study.records
     fixed = Cells([r for r in records if not r.target.startswith("random_")])
-    bars = bars_table(records)
-    met = sum(row[1] == "met" for row in bars.rows)
+    judged = table_of(bars(records))
+    met = sum(row[1] == "met" for row in judged.rows)
     tables = [
-        bars,
+        judged,
         _distances(fixed),
-        *(_asked(fixed, metric, title) for metric, title in ASKED.items()),
+        *(by_target(fixed, metric, title, METHODS, multiple) for metric, title in ASKED.items()),
         _evidence(fixed),
         _costs(fixed),
         _references(fixed),
         _random(records),
     ]
-    return told(study, tables, [_steps(records)], answer=f"Answer: {met} of {len(bars.rows)} bars are met. ")
+    return told(study, tables, [_steps(records)], answer=f"Answer: {met} of {len(judged.rows)} bars met. ")
 
 
 def _methods(cells: Cells, metric: str) -> list[str]:
@@ -58,16 +59,6 @@ def _distances(cells: Cells) -> Table:
         for target in cells.targets("sliced_w2")
     ]
     return Table("Sliced W2 to the truth", ("target", *methods), tuple(rows))
-
-
-def _asked(cells: Cells, metric: str, title: str) -> Table:
-    methods = _methods(cells, metric)
-    rows = [
-        (target, *(multiple(cells.get(metric, method, target)) for method in methods))
-        for target in cells.targets(metric)
-    ]
-    words = "In brackets, the multiple of what true draws score." if metric != "log_z_error" else ""
-    return Table(title, ("target", *methods), tuple(rows), words)
 
 
 def _evidence(cells: Cells) -> Table:

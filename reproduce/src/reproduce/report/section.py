@@ -141,14 +141,21 @@ def generic(study: Study) -> Section:
     return told(study, (by_method(cells, m, m, _words) for m in cells.metrics()))
 
 
-def by_method(
-    cells: Cells, metric: str, title: str, words: Callable[[Cell], str], note: str = "", **options: Any
-) -> Table:
+def by_method(cells: Cells, metric: str, title: str, words: Callable[[Cell], str], **options: Any) -> Table:
     """Return a table of a metric: methods down, targets across; `methods` and `targets` if not all."""
     targets = options.get("targets", cells.targets(metric))
     methods = options.get("methods", cells.methods(metric))
     rows = tuple((method, *cells.across(metric, method, targets, words)) for method in methods)
-    return Table(title, ("method", *targets), rows, note)
+    return Table(title, ("method", *targets), rows)
+
+
+def by_target(
+    cells: Cells, metric: str, title: str, methods: Iterable[str], words: Callable[[Cell | None], str]
+) -> Table:
+    """Return a table of a metric: targets down, those of the methods across that have it."""
+    shown = [method for method in methods if method in cells.methods(metric)]
+    rows = ((t, *(words(cells.get(metric, method, t)) for method in shown)) for t in cells.targets(metric))
+    return Table(title, ("target", *shown), tuple(rows))
 
 
 def _words(cell: Cell) -> str:

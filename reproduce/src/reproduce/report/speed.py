@@ -45,8 +45,7 @@ def _ratio_table(cells: Cells) -> Table:
         if method in paper.SECONDS and method != "kl":
             pairs = [(paper.seconds(method, t), paper.seconds("kl", t)) for t in targets]
             rows.append((f"  paper: {method}", *(times(a / b) if a and b else "-" for a, b in pairs)))
-    words = "How many times as long as KL-NS takes for as many draws, in the same run."
-    return Table("Table 2: ratios to KL-NS", ("method", *targets), tuple(rows), words)
+    return Table("Table 2: ratios to KL-NS", ("method", *targets), tuple(rows))
 
 
 def _training_table(cells: Cells) -> Table:

@@ -63,8 +63,7 @@ def _errors_figure(cells: Cells) -> Figure | None:
     axis.plot(n, 5.0 / np.sqrt(n), color="#bbbbbb", lw=3, zorder=0, label="one over the root")
     axis.set(xscale="log", yscale="log", xlabel="draws", ylabel="relative error")
     legend(axis, fontsize=7)
-    words = "A line for each identity and density. Dashed: the first term alone, no gradient of Fisher."
-    return drawn(figure, "theory_errors.svg", "Identities against the number of draws", words)
+    return drawn(figure, "theory_errors.svg", "Identities against the number of draws")
 
 
 def _student(cells: Cells) -> Table:

@@ -24,8 +24,8 @@ from pushforward.recipe.train import parts_of
 from pushforward.training import alternating, averaged, run_chunk
 from pushforward.training.alternating import Parts
 from reproduce.records import Record
-from reproduce.studies.row import Row, counted
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.row import Row
+from reproduce.studies.running import Observe, Study, Work, watching
 from reproduce.studies.settings import FEW, FitSettings
 from reproduce.studies.two_d import PRESETS as PLANAR
 from reproduce.studies.two_d.judge import Judge
@@ -137,25 +137,18 @@ def rows(settings: Settings) -> list[Row]:
     return [Row(method, target, 0) for target in settings.targets for method in settings.methods]
 
 
-def plan(settings: Settings) -> list[str]:
-    """Return the rows for a reader."""
-    return counted(rows(settings))
-
-
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     judge_of = cache(lambda name: Judge(name, PLANAR[settings.preset]))
 
     def of(row: Row) -> list[Record]:
         sampler, step, steps = trained(row, settings)
         judge = judge_of(row.target)
-        judged = [judge.paper_ksd(row, sampler.sample)]
-        judged += [r for r in judge.scores(row, sampler.sample) if r.metric in SHOWN]
+        judged = [judge.paper_ksd(row, sampler.sample), *judge.scores(row, sampler.sample)]
         own = settings.figures(row, {"step_seconds": step, "iterations": steps})
         return [*(replace(r, study=settings.study) for r in judged), *own]
 
-    return Work(of, lambda found: "".join(f"{r.metric} {r.value:.3g}, " for r in found))
+    return Work(of, watching())
 
 
-SHOWN = ("sliced_w2", "sliced_w2_asinh", "mode_weight_error")
-
-run = Study("matchings", rows, _work).run
+STUDY = Study("matchings", rows, _work)
+run, plan = STUDY.run, STUDY.plan

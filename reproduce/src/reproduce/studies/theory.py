@@ -24,8 +24,8 @@ from pushforward.objectives.base import Objective, View
 from pushforward.targets import get
 from reproduce.records import Record, of_recipe
 from reproduce.studies.fitting import fit_to_the_end
-from reproduce.studies.row import Row, counted
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.row import Row
+from reproduce.studies.running import Observe, Study, Work, watching
 from reproduce.studies.settings import FEW, FitSettings
 from reproduce.studies.store import Figures
 from reproduce.targets import student_t
@@ -121,49 +121,37 @@ def divergence_gradients(g: Bend, target: Target, weight: float, mean: Mean) -> 
     return found
 
 
-class FirstTerm(Objective):
-    """Half the squared distance of the scores, the sampler's fixed: what is left where a term is lost."""
-
-    def surrogate(self, key: Any, network: Any, z: Any, view: View) -> Float[Array, ""]:
-        """Return the first term of the Fisher divergence's gradient, as a surrogate."""
-        gap = jax.vmap(lambda point: view.score(network(point)) - view.target.score(network(point)))(z)
-        return 0.5 * jnp.mean(jnp.sum(gap**2, axis=-1))
-
-
-def critic_at(target: Target, weight: float, amount: Float[Array, "3"]) -> Score:
-    """Return Proposition 1's critic, and so much of three other fields added to it."""
-    frozen = sampler()
-
-    def critic(x: Float[Array, "2"]) -> Float[Array, "2"]:
-        best = (target.score(x) - frozen.score(x)) / (2 * weight)
-        return best + amount[0] * best + amount[1] * jnp.tanh(x) + amount[2] * jnp.sin(x[::-1])
-
-    return critic
-
-
-def stationarity(target: Target, weight: float, z: Float[Array, "n 2"]) -> Float[Array, "4"]:
-    """Return the Fisher-Stein value of Proposition 1's critic, and its slopes in three directions."""
-
-    def value(amount: Float[Array, "3"]) -> Float[Array, ""]:
-        view = View(target, critic_at(target, weight, amount), jnp.zeros(()))
-        return FisherStein(weight).surrogate(jax.random.key(0), sampler(), z, view)
-
-    at_best, slopes = jax.value_and_grad(value)(jnp.zeros(3))
-    return jnp.append(at_best, slopes)
-
-
 def estimate(method: str, target: Target, weight: float, z: Float[Array, "n 2"]) -> Any:
-    """Return a side of an identity as training sees it: by the library's objective, on draws."""
+    """Return a side of an identity as training sees it: by the library's objectives, on draws."""
+    frozen, key = sampler(), jax.random.key(0)
+
+    def best(x: Float[Array, "2"]) -> Float[Array, "2"]:
+        # Proposition 1's critic.
+        return (target.score(x) - frozen.score(x)) / (2 * weight)
+
+    def value(objective: Objective, field: Score, g: Bend) -> Float[Array, ""]:
+        return objective.surrogate(key, g, z, View(target, field, jnp.zeros(())))
+
+    def first_term(g: Bend) -> Float[Array, ""]:
+        gaps = jax.vmap(lambda point: frozen.score(g(point)) - target.score(g(point)))(z)
+        return 0.5 * jnp.mean(jnp.sum(gaps**2, axis=-1))
+
+    def moved(amount: Float[Array, "3"]) -> Float[Array, ""]:
+        def critic(x):
+            return (1.0 + amount[0]) * best(x) + amount[1] * jnp.tanh(x) + amount[2] * jnp.sin(x[::-1])
+
+        return value(FisherStein(weight), critic, frozen)
+
     if method == "proposition-1":
-        return stationarity(target, weight, z)
-    objective, score = {
-        "kl": (KL(), sampler().score),
-        "fisher": (Fisher(), sampler().score),
-        "fisher-first-term": (FirstTerm(), sampler().score),
-        "theorem-2": (FisherStein(weight), critic_at(target, weight, jnp.zeros(3))),
+        at_best, slopes = jax.value_and_grad(moved)(jnp.zeros(3))
+        return jnp.append(at_best, slopes)
+    loss = {
+        "kl": partial(value, KL(), frozen.score),
+        "fisher": partial(value, Fisher(), frozen.score),
+        "fisher-first-term": first_term,
+        "theorem-2": partial(value, FisherStein(weight), best),
     }[method]
-    view = View(target, score, jnp.zeros(()))
-    return eqx.filter_grad(lambda g: objective.surrogate(jax.random.key(0), g, z, view))(sampler())
+    return eqx.filter_grad(loss)(frozen)
 
 
 def flat(tree: Any) -> np.ndarray:
@@ -172,20 +160,22 @@ def flat(tree: Any) -> np.ndarray:
 
 
 def identity_row(row: Row, settings: Settings) -> list[Record]:
-    """Return the relative error of an identity at each size of sample."""
-    target, found = get(row.target), []
-    mean = quadrature(settings.nodes)
+    """Return the relative error of an identity at each size of sample, and of the mean at the largest."""
+    target, mean = get(row.target), quadrature(settings.nodes)
     truth = flat(divergence_gradients(sampler(), target, settings.weight, mean)[row.method])
     once = eqx.filter_jit(partial(estimate, row.method, target, settings.weight))
-    for n in settings.sizes:
+
+    def seen(n: int) -> np.ndarray:
         keys = jax.random.split(jax.random.fold_in(row.key("draws"), n), settings.repeats)
-        seen = np.array([flat(once(jax.random.normal(key, (n, 2)))) for key in keys])
-        errors = np.linalg.norm(seen - truth, axis=1) / np.linalg.norm(truth)
-        found.append(settings.record(row, f"error_{n}", errors, n=n))
-    # The mean over all draws: what is left of it is not noise.
-    bias = np.linalg.norm(seen.mean(0) - truth) / np.linalg.norm(truth)
-    cosine = seen.mean(0) @ truth / np.linalg.norm(truth) / np.linalg.norm(seen.mean(0))
-    return [*found, *settings.figures(row, {"bias": bias, "cosine": cosine})]
+        return np.array([flat(once(jax.random.normal(key, (n, 2)))) for key in keys])
+
+    found, size = {n: seen(n) for n in settings.sizes}, np.linalg.norm(truth)
+    middle = found[max(found)].mean(axis=0)
+    figures = {"bias": np.linalg.norm(middle - truth) / size}
+    figures["cosine"] = middle @ truth / size / np.linalg.norm(middle)
+    errors = {n: np.linalg.norm(x - truth, axis=1) / size for n, x in found.items()}
+    records = [settings.record(row, f"error_{n}", values, n=n) for n, values in errors.items()]
+    return [*records, *settings.figures(row, figures)]
 
 
 LEVELS = np.array([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995])
@@ -200,12 +190,9 @@ def student_t_row(row: Row, settings: Settings, folder: Path) -> list[Record]:
     draws = np.asarray(done.sampler.sample(row.key("quantiles"), settings.quantile_n))[:, 0]
     errors = np.abs(np.quantile(draws, LEVELS) / stats.t.ppf(LEVELS, df) - 1.0)
     inner = (LEVELS >= 0.05) & (LEVELS <= 0.95)
-    shown = np.concatenate([[0.001, 0.002], LEVELS, [0.998, 0.999]])
-    store = Figures(folder / f"{settings.study}_draws.npz")
-    store.add({
-        "levels": np.sort(shown),
-        f"quantiles/{row.method}/{row.target}": np.quantile(draws, np.sort(shown)).astype(np.float32),
-    })  # fmt: skip
+    levels = np.array([0.001, 0.002, *LEVELS, 0.998, 0.999])
+    quantiles = {f"quantiles/{row.method}/{row.target}": np.quantile(draws, levels).astype(np.float32)}
+    Figures(folder / f"{settings.study}_draws.npz").add({"levels": levels, **quantiles})
     figures = {"quantile_error": errors.max(), "quantile_error_inner": errors[inner].max()}
     figures |= {"median_error": abs(np.median(draws)), "train_seconds": done.seconds}
     return of_recipe(how.recipe, settings.figures(row, figures, n=settings.quantile_n))
@@ -213,24 +200,18 @@ def student_t_row(row: Row, settings: Settings, folder: Path) -> list[Record]:
 
 def rows(settings: Settings) -> list[Row]:
     """Return the identities on each density of the plane, then the fits of Student's t."""
-    found = [Row(m, t, 0) for m in IDENTITIES for t in PLANE] + [
-        Row(m, t, 0) for t in STUDENT_T for m in FITS
-    ]
+    pairs = [*((m, t) for m in IDENTITIES for t in PLANE), *((m, t) for t in STUDENT_T for m in FITS)]
+    found = [Row(method, target, 0) for method, target in pairs]
     return [row for row in found if row.target in settings.targets and row.method in settings.methods]
-
-
-def plan(settings: Settings) -> list[str]:
-    """Return the rows for a reader."""
-    return counted(rows(settings))
 
 
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     def of(row: Row) -> list[Record]:
-        if row.target in STUDENT_T:
-            return student_t_row(row, settings, folder)
-        return identity_row(row, settings)
+        known = row.target in STUDENT_T
+        return student_t_row(row, settings, folder) if known else identity_row(row, settings)
 
-    return Work(of, lambda found: "".join(f"{r.metric} {r.value:.2g}, " for r in found))
+    return Work(of, watching())
 
 
-run = Study("theory", rows, _work).run
+STUDY = Study("theory", rows, _work)
+run, plan = STUDY.run, STUDY.plan

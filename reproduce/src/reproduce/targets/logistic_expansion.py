@@ -43,10 +43,7 @@ class ExpandedMinibatch(Hierarchical):
 
 
 class ExpandedLogistic(ExpandedMinibatch):
-    """The same posterior with all rows, of weight one; only its minibatches are worth sampling from.
-
-    Exact wherever it is evaluated: the expansion is an identity, no approximation.
-    """
+    """The same posterior with all rows, of weight one; only its minibatches are worth sampling from."""
 
     probability: Float[Array, " n"]
     """How likely each row is drawn."""

@@ -14,7 +14,8 @@ from pushforward.targets import get
 from reproduce.records import Record
 from reproduce.studies.fitting import size_of
 from reproduce.studies.row import Row, counted
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.running import Observe, Study, Work, watching
+from reproduce.studies.two_d import settings as names
 from reproduce.studies.two_d.family import (
     annealed_row,
     chain_row,
@@ -25,17 +26,7 @@ from reproduce.studies.two_d.family import (
 )
 from reproduce.studies.two_d.judge import Judge
 from reproduce.studies.two_d.recipes import recipe
-from reproduce.studies.two_d.settings import (
-    CHAINS,
-    FAMILY,
-    NEURAL,
-    OF_PUBLISHED,
-    PLAIN,
-    PUBLISHED,
-    SIX,
-    TRAINED,
-    Settings,
-)
+from reproduce.studies.two_d.settings import PUBLISHED, SIX, TRAINED, Settings
 from reproduce.studies.two_d.speed import speed_row
 from reproduce.studies.two_d.trained import flow_row, one_shot_row
 from reproduce.studies.two_d.watch import Store
@@ -49,14 +40,14 @@ def rows(settings: Settings) -> list[Row]:
         found.extend(Row(method, target, seed) for target in SIX for method in methods)
 
     for seed in range(settings.seeds):
-        add(FAMILY, seed)
+        add(names.FAMILY, seed)
         if seed == 0:
             add(("exact",), 0)
-            found.extend(Row(method, PUBLISHED, 0) for method in OF_PUBLISHED)
-            for method in CHAINS:
+            found.extend(Row(method, PUBLISHED, 0) for method in names.OF_PUBLISHED)
+            for method in names.CHAINS:
                 add((method,), 0)
     for seed in range(settings.side_seeds):
-        for method in (*NEURAL, *PLAIN):
+        for method in (*names.NEURAL, *names.PLAIN):
             add((method,), seed)
     found.append(Row("settings", SIX[0], 0))
     add(("speed",), 0)
@@ -77,24 +68,18 @@ def settings_row(row: Row, judge: Judge, store: Store) -> list[Record]:
     """Return how each network is trained, as numbers."""
     found, s = [], judge.settings
     for method in TRAINED:
-        sizes = dict(zip(("parameters", "score_parameters"), parameters(method, s), strict=True))
+        told = dict(zip(("parameters", "score_parameters"), parameters(method, s), strict=True))
         if method == "flow":
-            how = {"width": s.flow_width, "batch_size": s.flow_batch_size, "num_steps": s.flow_steps}
-            how |= {"learning_rate": s.flow_learning_rate, "latents": judge.target.dim}
+            told |= {"width": s.flow_width, "batch_size": s.flow_batch_size, "num_steps": s.flow_steps}
+            told |= {"learning_rate": s.flow_learning_rate, "latents": judge.target.dim}
         else:
             asked = methods.for_target(recipe(method, s).recipe, judge.target).training
-            how = {name: getattr(asked, name) for name in TOLD} | {"annealed": asked.frame == "annealed"}
-            how["latents"] = judge.target.dim + asked.extra_latents
-            how["mixture"] = asked.latent == "mixture"
-            if asked.needs_matching:
-                how |= {name: getattr(asked, name) for name in TOLD_OF_SCORE}
-        told = {f"setting_{name}": float(value) for name, value in (how | sizes).items()}
-        found += s.figures(row._replace(method=method), told)
+            told |= {name: value for name, value in vars(asked).items() if isinstance(value, int | float)}
+            told |= {"annealed": asked.frame == "annealed", "mixture": asked.latent == "mixture"}
+            told["latents"] = judge.target.dim + asked.extra_latents
+        values = {f"setting_{name}": float(value) for name, value in told.items()}
+        found += s.figures(row._replace(method=method), values)
     return found
-
-
-TOLD = ("width", "depth", "batch_size", "learning_rate", "num_steps", "tempering")
-TOLD_OF_SCORE = ("score_width", "score_depth", "score_batch_size", "score_learning_rate", "score_steps")
 
 
 WORK: dict[str, Callable[[Row, Judge, Store], list[Record]]] = {
@@ -118,19 +103,13 @@ def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     store, judge_of = Store(folder), cache(lambda name: Judge(name, settings))
     return Work(
         lambda row: WORK.get(row.method, one_shot_row)(row, judge_of(row.target), store),
-        _summary,
+        watching("ksd_imq_v", "sliced_w2"),
         row_of=row_of,
         clear=store.clear,
     )
 
 
 run = Study("two_d", rows, _work, lambda settings: recipe("default", settings).recipe).run
-
-
-def _summary(found: list[Record]) -> str:
-    """Return the figures a reader watches, as multiples of their floors."""
-    shown = [r for r in found if r.metric in ("ksd_imq_v", "sliced_w2") and r.floor]
-    return "".join(f"{r.metric} {r.value / r.floor:.2f}x, " for r in shown if r.floor)
 
 
 def plan(settings: Settings) -> list[str]:
