@@ -11,7 +11,6 @@ from reproduce.report.section import Figure, Section, Table, by_target, told
 
 METHODS = ("default", "mixture", "smc", "nuts", "flow")
 
-
 ASKED = {
     "modes_found": "Modes found (a tenth of their share or more)",
     "emc": "Entropic mode coverage",

@@ -16,7 +16,6 @@ TO_BEAT = ("gmm40", "gmm40_50", "funnel_10")
 FAILED = 3.0
 """A distance of more than this many floors is a failure, which the fit's own outcome must have flagged."""
 
-
 GMM = ("gmm40", "gmm40_50")
 EACH: tuple[tuple[str, str, tuple[str, ...], float], ...] = (
     ("Funnel-10: sd of the neck within 3 %", "neck_sd_error", ("funnel_10",), 0.03),

@@ -67,7 +67,6 @@ WORK: dict[str, Callable[[Row, Case, Judge, Store], list[Record]]] = {
 }
 """How a row is run; all others are methods of the paper."""
 
-
 WATCHED = ("accuracy", "log_predictive", "mean_error", "mean_share", "sd_share", "iterations")
 
 

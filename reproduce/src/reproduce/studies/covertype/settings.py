@@ -118,7 +118,6 @@ PRESETS: dict[str, Settings] = {
 """`smoke` takes seconds, on made data; `cpu` under three hours on two cores; `paper` has the paper's
 iterations and wants a GPU."""
 
-
 PAPER_ROWS = 500
 """Data rows per score of the network methods."""
 

@@ -46,7 +46,6 @@ WORK: dict[str, Callable[[Row, Judge, Store, Observe], list[Record]]] = {
 }
 """How the rows that are judged are run."""
 
-
 WATCHED = ("sliced_w2", "emc", "neck_sd_error", "tv_wells", "mean_error_95", "log_z_error", "rhat")
 
 

@@ -46,7 +46,6 @@ _PAPERS: dict[str, Training] = _OURS | {
     "steingan": _PAPER.replace(method="steingan", objective="steingan", matching="none"),
 }
 
-
 OURS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _OURS.items()}
 PAPERS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _PAPERS.items()}
 
