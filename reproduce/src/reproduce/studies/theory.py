@@ -50,7 +50,7 @@ class Settings(FitSettings):
     targets: tuple[str, ...] = (*PLANE, *STUDENT_T)
     methods: tuple[str, ...] = (*IDENTITIES, *FITS)
     sizes: tuple[int, ...] = (100, 1000, 10_000, 100_000)
-    repeats: int = 32
+    repeats: int = 16
     nodes: int = 96
     weight: float = 0.3
     quantile_n: int = 1_000_000
