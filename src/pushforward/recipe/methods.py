@@ -84,9 +84,8 @@ _CHOICES: dict[str, dict[str, Any]] = {
     # Tempered for most of the training: modes share their mass while they touch, and later nothing pulls it
     # back. The score net is not averaged: an old score lets a sampler that moves fast fold.
     "kl": {
-        "extra_latents": 6, "num_steps": 7000, "beta1": 0.9, "ema": 0.998, "score_steps": 3,
-        "score_batch_size": 256, "score_learning_rate": 3e-3, "score_ema": 0.0,
-        "tempering": 0.05, "tempering_until": 0.75,
+        "extra_latents": 6, "num_steps": 7000, "beta1": 0.9, "ema": 0.998, "score_steps": 3, "score_ema": 0.0,
+        "score_batch_size": 256, "score_learning_rate": 3e-3, "tempering": 0.05, "tempering_until": 0.75,
     },
     # Steps thirty times smaller than KL's: the divergence of the score net, not its value, drives Fisher,
     # and a sampler that outruns its score net contracts.
