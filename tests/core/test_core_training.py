@@ -329,7 +329,7 @@ def test_a_target_broken_in_places_is_trained_around():
 
     settings = tiny(num_steps=200)
     target = pf.Target.from_log_density(log_density, dim=2)
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="`target`"):
         done = pf.fit(KEY, target, settings=settings, progress=False)
     assert done.outcome is pf.Outcome.FINISHED
     (train,) = (phase for phase in done.phases if phase["phase"] == "train")
@@ -458,7 +458,7 @@ def test_draws_lost_outside_the_support_are_seen():
         return jnp.where(x[0] + 0.3 * x[1] > -1.0, clean.log_density(x), -jnp.inf)
 
     target = pf.Target.from_log_density(log_density, dim=2)
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="`target`"):
         done = pf.fit(KEY, target, settings=tiny(), progress=False)
     assert 0.0 < done.history[-1]["inside"] < 1.0
     assert done.sampler.about["metrics"]["inside"] == done.history[-1]["inside"]

@@ -3,9 +3,10 @@ import math
 import pytest
 
 from reproduce.records import Header, Record
+from reproduce.report.bars import table_of
 from reproduce.report.cells import Study
 from reproduce.report.hard import hard
-from reproduce.report.hard_bars import bars, bars_table
+from reproduce.report.hard_bars import bars
 
 
 def record(method, target, metric, value, floor=None, seed=0):
@@ -24,7 +25,7 @@ def test_bars_are_computed_seed_by_seed():
     ]
     assert [c.met for c in bar(found, "in 2-D: sliced W2")] == [True, False]
     assert [c.met for c in bar(found, "all 40 modes")] == [True]
-    table = bars_table(found)
+    table = table_of(bars(found))
     assert ("GMM-40: all 40 modes", "met") in [row[:2] for row in table.rows]
     assert any(row[1] == "missed on 1 of 2" for row in table.rows)
 

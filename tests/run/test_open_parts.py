@@ -20,7 +20,8 @@ pytestmark = pytest.mark.quick_compilation
 
 KEY = jax.random.key(0)
 TINY = {"frame": "identity", "width": 4, "depth": 1, "score_width": 4, "score_depth": 1, "num_steps": 20,
-        "batch_size": 32, "score_batch_size": 32, "score_steps": 1, "extra_latents": 0}  # fmt: skip
+        "batch_size": 32, "score_batch_size": 32, "score_steps": 1, "extra_latents": 0,
+        "tempering": 1.0, "ema": 0.99}  # fmt: skip
 
 
 def target():

@@ -7,7 +7,7 @@ import pushforward as pf
 from pushforward.objectives.base import Objective, Wants
 from pushforward.targets import gaussian
 from pushforward.training import LoopResult
-from reproduce.studies import spine
+from reproduce.studies import theory
 from reproduce.studies.fitting import annealed, at_its_end, fit_to_the_end
 
 pytestmark = pytest.mark.quick_compilation
@@ -42,12 +42,12 @@ class Interrupted(Objective):
 
 def test_a_study_that_is_interrupted_records_nothing(tmp_path):
     changes = {**SHORT, "objective": Interrupted()}
-    settings = spine.PRESETS["smoke"].replace(
+    settings = theory.PRESETS["smoke"].replace(
         methods=("kl",), targets=("student_t_5",), recipe_changes=changes
     )
     with pytest.raises(KeyboardInterrupt):
-        spine.run(settings, tmp_path)
-    lines = (tmp_path / "spine.jsonl").read_text().splitlines()
+        theory.run(settings, tmp_path)
+    lines = (tmp_path / "theory.jsonl").read_text().splitlines()
     assert len(lines) == 1  # the header
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pushforward import targets
-from reproduce.targets import Donut, StudentT, StudentTMixture, many_well, phi4
+from reproduce.targets import Donut, StudentTMixture, many_well, phi4, student_t
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ from reproduce.targets import Donut, StudentT, StudentTMixture, many_well, phi4
             lambda: targets.Mixture([1.0, 1.0], [[0.0], [1.0]], [[[1.0]], [[-1.0]]]),
             r"`covariances\[1\]` must be positive definite",
         ),
-        (lambda: StudentT(0.0), "`df` must be a finite number above 0; got 0.0"),
-        (lambda: StudentT(-1.0), "`df` must be"),
-        (lambda: StudentT(3.0, scale=-1.0), "`scale` must be above 0"),
-        (lambda: StudentT(3.0, loc=[0.0, 1.0], dim=3), r"have shape \(3,\); got shape"),
+        (lambda: student_t(0.0), "`df` must be a finite number above 0; got 0.0"),
+        (lambda: student_t(-1.0), "`df` must be"),
+        (lambda: StudentTMixture(3.0, [1.0], [[0.0]], scale=-1.0), "`scale` must be a finite number above 0"),
+        (lambda: student_t(dim=0), "`dim` must be"),
         (lambda: StudentTMixture(-2.0, [1.0], [[0.0]]), "`df` must be"),
         (lambda: Donut(ring=0.0), "`ring` must be"),
         (lambda: many_well(5), "`dim` must be even"),

@@ -4,7 +4,7 @@ import pytest
 from trust_targets import QUICK, mixture
 
 from pushforward.trust import Census
-from reproduce.targets import StudentT
+from reproduce.targets import student_t
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +33,7 @@ def one_mode():
 
 @pytest.fixture(scope="session")
 def heavy():
-    return StudentT(5.0, dim=2)
+    return student_t(5.0, dim=2)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ from pushforward.cli.errors import INTERRUPTED, CommandError
 
 STUDIES = {
     "two-d": "two_d",
-    "spine": "spine",
+    "theory": "theory",
+    "matchings": "matchings",
     "trust": "trust",
     "covertype": "covertype",
     "hard": "hard",
@@ -24,12 +25,11 @@ STUDIES = {
 
 
 def study(
-    name: Annotated[
-        str, typer.Argument(metavar="STUDY", help="two-d, spine, trust, covertype, hard, models, ebm.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="STUDY", help=", ".join(STUDIES))],
     preset: Annotated[str, typer.Option(help="smoke (seconds), cpu (hours), paper (a GPU).")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder for the records.")] = Path("results"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again, whatever is there.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run the rows asked for anew.")] = False,
     targets: Annotated[str, typer.Option(help="Only these targets, with commas between.")] = "",
     methods: Annotated[str, typer.Option(help="Only these methods, with commas between.")] = "",
     steps: Annotated[int, typer.Option(help="Cut every training short; 0 for no cut.")] = 0,
@@ -49,6 +49,8 @@ def study(
     """
     chosen_study = import_module(f"reproduce.studies.{STUDIES[check_choice(name, 'STUDY', STUDIES)]}")
     settings = chosen_study.PRESETS[check_choice(preset, "--preset", chosen_study.PRESETS)]
+    if again and not hasattr(settings, "methods"):
+        raise CommandError(f"`--again` is for studies with rows; {name} has stages and their checkpoints.")
     asked = {"targets": targets, "methods": methods, "steps": str(steps or ""), "stage": stage, "data": data}
     settings = _changed(name, settings, {option: value for option, value in asked.items() if value})
     if plan:
@@ -60,7 +62,9 @@ def study(
     options = [f"--{option} {shlex.quote(value)}" for option, value in chosen.items() if value]
     command = " ".join(["pushforward study", name, *options])
     try:
-        path = chosen_study.run(settings, out, fresh=fresh, command=command, observe=note)
+        path = chosen_study.run(
+            settings, out, fresh=fresh, **({"again": True} if again else {}), command=command, observe=note
+        )
     except KeyboardInterrupt:
         raise CommandError(
             f"interrupted; the rows done so far are in {out}. The same command does the rest.", INTERRUPTED

@@ -71,10 +71,7 @@ class WideBlock(eqx.Module):
 
 
 class WideResNet(eqx.Module):
-    """WideResNet-16-8, the paper's classifier: three groups of two blocks, features averaged over the map.
-
-    Norms are of one image's channels, where the original has norms of the batch; the sizes are the same.
-    """
+    """WideResNet-16-8, the paper's classifier: three groups of two blocks, features averaged over the map."""
 
     stem: Conv
     blocks: tuple[WideBlock, ...]

@@ -76,16 +76,7 @@ def generator(
     kinds: int = 1,
     start: float = 0.13,
 ) -> Generator:
-    """Build a generator; image sides must be multiples of 8.
-
-    **Arguments:**
-
-    - `shape`: height and width of an image.
-    - `latent`: coordinates of the latent; `stem`: units of the first two layers.
-    - `widths`: channels at 1/8, 1/4 and 1/2 of the resolution.
-    - `kinds`: of images, all with the same share; see `with_shares`.
-    - `start`: the pixel value that an untrained generator is near.
-    """
+    """Build a generator; image sides must be multiples of 8."""
     if shape[0] % 8 or shape[1] % 8:
         raise ValueError(f"`shape` must be of multiples of 8; got {shape}. Pad the images.")
     rows, columns = shape[0] // 8, shape[1] // 8
@@ -114,10 +105,7 @@ def _bounds(shares: Float[np.ndarray, " kinds"]) -> Float[Array, " between"]:
 
 
 class PaperGenerator(eqx.Module):
-    """The paper's generator: four 4 x 4 transposed convolutions, batch normalisation after the first three.
-
-    Batch normalisation is of a batch, hence `images`; the statistics are those of the batch at hand.
-    """
+    """The paper's generator: four 4 x 4 transposed convolutions, batch normalisation after three."""
 
     kernels: tuple[Float[Array, "4 4 _in _out"], ...]
     biases: tuple[Float[Array, " _out"], ...]

@@ -1,7 +1,4 @@
-"""What image networks are made of, for one image of `(height, width, channels)`: maps, moves, a norm.
-
-Channels come last: on a CPU this is the fast layout, and a change of resolution is then a reshape.
-"""
+"""What image networks are made of, for one image of `(height, width, channels)`: maps, moves, a norm."""
 
 import equinox as eqx
 import jax

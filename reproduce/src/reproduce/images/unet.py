@@ -1,7 +1,4 @@
-"""A small U-Net from an image to an image, made for one core, and what stands on it: score nets, critics.
-
-Nothing runs at full resolution.
-"""
+"""A small U-Net from an image to an image, made for one core, and what stands on it: score nets, critics."""
 
 from itertools import pairwise
 
@@ -75,14 +72,7 @@ def unet(
     middle: int = 128,
     channels: int = 1,
 ) -> UNet:
-    """Build a U-Net with one block a level; image sides must be multiples of `2 ** len(widths)`.
-
-    **Arguments:**
-
-    - `widths`: channels at 1/2, 1/4, ... of the resolution.
-    - `shape`: height and width of an image; `middle`: units between the two dense layers.
-    - `channels`: of the image.
-    """
+    """Build a U-Net with one block a level; image sides must be multiples of `2 ** len(widths)`."""
     widths = tuple(check_count(w, "widths") for w in widths)
     pairs = list(pairwise(widths))
     keys = iter(jax.random.split(key, 6 * len(widths) + 2))

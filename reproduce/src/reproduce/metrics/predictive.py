@@ -25,16 +25,7 @@ def predictive(
     *,
     num_bins: int = 20,
 ) -> Predictive:
-    """Judge draws of a logistic regression's weights.
-
-        p_i = mean over draws of sigmoid(y_i f_i . w)        (facts 6.2)
-
-    **Arguments:**
-
-    - `weights`: draws of the weights; one more column than `features` means a bias.
-    - `features`, `labels`: held out; labels are `+1` and `-1`.
-    - `num_bins`: of the calibration curve, of equal width.
-    """
+    """Judge draws of a logistic regression's weights."""
     weights = np.asarray(weights, np.float32)
     columns = features.shape[1]
     if weights.ndim != 2 or weights.shape[1] not in (columns, columns + 1):

@@ -59,14 +59,7 @@ def curve_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     left.set(xlabel="iterations", ylabel="held-out accuracy, %")
     right.set(xlabel="seconds of training", ylabel="log predictive, nats a row")
     legend(left, fontsize=7, ncols=2)
-    return drawn(
-        figure,
-        "covertype_accuracy.svg",
-        "Held-out accuracy and log predictive while training",
-        "100 draws at every look, the first split; dotted: NUTS on all of the data. Dashed lines are the "
-        "methods in the Laplace frame. An iteration is not the same work for all of them, hence the right-"
-        "hand side. What lies below the axes is not shown.",
-    )
+    return drawn(figure, "covertype_accuracy.svg", "Held-out accuracy and log predictive while training")
 
 
 def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
@@ -82,13 +75,7 @@ def calibration_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
         axis.plot(filled[:, 0], filled[:, 1], marker=".", label=method, **_line(method))
     axis.set(xlabel="predicted probability of +1", ylabel="share of +1 among held-out rows")
     legend(axis)
-    return drawn(
-        figure,
-        "covertype_calibration.svg",
-        "Calibration on the held-out part",
-        "In bins of predicted probability, the first split. A linear model of these data is not calibrated "
-        "everywhere, whoever samples its posterior: the curve to be near to is that of NUTS.",
-    )
+    return drawn(figure, "covertype_calibration.svg", "Calibration on the held-out part")
 
 
 def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
@@ -114,9 +101,5 @@ def moments_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     bottom.set_xlabel("coordinate: ten quantities, 44 indicators, bias, log alpha")
     legend(top, ncols=3)
     return drawn(
-        figure,
-        "covertype_moments.svg",
-        "Every coordinate's mean and standard deviation against NUTS",
-        "The first split; the bands are the bars. Indicators of soils whose rows are all of one class have "
-        "skewed posteriors, which a Laplace approximation misses. What lies beyond the axes is not shown.",
+        figure, "covertype_moments.svg", "Every coordinate's mean and standard deviation against NUTS"
     )

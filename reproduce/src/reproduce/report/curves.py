@@ -61,13 +61,7 @@ def _figure(
     for axis in axes[-1]:
         axis.set_xlabel("seconds of training", fontsize=9)
     legend(flat[0])
-    return drawn(
-        figure,
-        name,
-        title,
-        "Against seconds of training, teacher and compilation included; the dashed line is what exact "
-        "draws score. The first seed; the looking itself is not counted.",
-    )
+    return drawn(figure, name, title)
 
 
 SHOWN = ("default", "kl", "fisher", "flow", "ld", "svgd", "default-thin")
@@ -108,13 +102,7 @@ def draws_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
             _bare(axis, window)
     for row, words in enumerate(("density", *methods)):
         axes[row][0].set_ylabel(words, fontsize=11)
-    return drawn(
-        figure,
-        "two_d_draws.png",
-        "Targets and draws",
-        "The density above; below, 2,000 draws of each one-shot sampler, and 500 chains, particles or "
-        "thinned draws. Draws outside the window are not shown.",
-    )
+    return drawn(figure, "two_d_draws.png", "Targets and draws")
 
 
 def _bare(axis: Axes, window: np.ndarray) -> None:

@@ -33,17 +33,7 @@ def demo_figure(
     floor: float,
     floor_spread: float,
 ) -> None:
-    """Write the picture; where the rows tell nothing, or there are none, without the training.
-
-    **Arguments:**
-
-    - `path`: the PNG to write.
-    - `log_density`: on a grid over `window`, rows from bottom to top, up to a constant.
-    - `window`: the (low, high) of both axes.
-    - `draws`: shape `(n, 2)`.
-    - `history`: rows with `step`, and `ksd_imq_v` or `efficiency`.
-    - `floor`, `floor_spread`: mean and standard deviation of the KSD of exact draws.
-    """
+    """Write the picture; where the rows tell nothing, or there are none, without the training."""
     x, y = (np.linspace(*side, n) for side, n in zip(window, log_density.T.shape, strict=True))
     cell = (x[1] - x[0]) * (y[1] - y[0])
     density = np.exp(log_density - log_density.max())

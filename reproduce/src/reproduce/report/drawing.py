@@ -40,7 +40,7 @@ def legend(axis: Axes, **options: Any) -> None:
     axis.legend(**{"fontsize": 8, "frameon": False, **options})
 
 
-def drawn(figure: Canvas, name: str, title: str, words: str, dpi: int = 110) -> Figure:
+def drawn(figure: Canvas, name: str, title: str, words: str = "", dpi: int = 110) -> Figure:
     """Return the figure as a file of the kind that its name says, without a date or a random name in it."""
     buffer, kind = io.BytesIO(), name.rsplit(".", 1)[1]
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}

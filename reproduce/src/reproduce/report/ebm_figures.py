@@ -34,13 +34,7 @@ def grid_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
             axis.imshow(tiled(arrays[f"grid/{name}"][: SIDE * SIDE], SIDE), cmap="gray", vmin=0, vmax=255)
             words = f"energy, {name.split('-')[1]} evaluations" if name in rows else TITLES.get(name, name)
             axis.set_title(words, fontsize=10)
-    return drawn(
-        figure,
-        "ebm_grids.png",
-        "Draws of the energy and of the one-shot samplers",
-        "The first draws of each row, none left out.",
-        dpi=100,
-    )
+    return drawn(figure, "ebm_grids.png", "Draws of the energy and of the one-shot samplers", dpi=100)
 
 
 def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
@@ -59,13 +53,7 @@ def film_figure(arrays: dict[str, np.ndarray]) -> Figure | None:
     )
     axis.set_xticks([])
     axis.set_ylabel("stage, steps")
-    return drawn(
-        figure,
-        "ebm_film.png",
-        "Ten latents while the KL sampler trains",
-        "The moving average of the generator: while a critic leads it, then KL alone.",
-        dpi=100,
-    )
+    return drawn(figure, "ebm_film.png", "Ten latents while the KL sampler trains", dpi=100)
 
 
 def _frames(arrays: dict[str, np.ndarray], method: str, most: int) -> list[str]:
@@ -105,12 +93,7 @@ def speed_figure(cells: Cells, target: str) -> Figure | None:
     axis.set_xlabel("seconds per image")
     axis.set_ylabel("FID")
     legend(axis)
-    return drawn(
-        figure,
-        "ebm_speed.svg",
-        "Quality against time",
-        "FID on as many images for each, against wall-clock per image.",
-    )
+    return drawn(figure, "ebm_speed.svg", "Quality against time")
 
 
 def tiled(images: np.ndarray, across: int) -> np.ndarray:

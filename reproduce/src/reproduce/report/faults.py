@@ -71,7 +71,7 @@ def faults(study: Study) -> Section:
         "still be there, whole, and nothing else."
     )
     table = Table("What was tried, how often, and what was lost", columns, tuple(rows), words, wraps=True)
-    return told(study, "Faults", "How the library takes what goes wrong around it.", [table])
+    return told(study, [table])
 
 
 def mutated_files(study: Study) -> Section:
@@ -99,4 +99,4 @@ def mutated_files(study: Study) -> Section:
             f"{short(most['most'] / 1e6)} MB beyond twice its size."
         )
     table = Table("Every reader, file by file", titles, tuple(rows), words)
-    return told(study, "Damaged and forged files", "What a reader does with a file it cannot trust.", [table])
+    return told(study, [table])

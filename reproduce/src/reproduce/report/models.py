@@ -12,15 +12,6 @@ MAX_MEAN, MAX_SD = 0.1, 0.1
 FLAG = "flagged: "
 VERDICTS = ("trust", "caution", "do not trust")
 
-INTRO = (
-    "Models as users write them, through `pf.from_numpyro` (eight schools also through `pf.from_pymc` and "
-    "as a plain function of constrained parameters), fitted by `pf.fit(key, target)` with no settings. Every "
-    "single number of every parameter is held against NumPyro's own NUTS on NumPyro's own model; centred "
-    "eight schools against the chains of the non-centred form, in whose coordinates NUTS can walk. The bar: "
-    f"every mean within {MAX_MEAN} sd and every sd within {MAX_SD:.0%}, or `pf.check`, which does not know "
-    "the chains, says something other than `trust`."
-)
-
 
 class FitOf(NamedTuple):
     """The figures of one fit."""
@@ -71,7 +62,7 @@ def models(study: Study) -> Section:
     """Return the tables; what was not run is left out."""
     fits = list(_fits(study.records))
     tables = (_bars(fits), _by_parameter(fits), _references(study.records), _costs(fits))
-    return told(study, "Models that users bring", INTRO, tables)
+    return told(study, tables)
 
 
 def _fits(records: list[Record]) -> Iterator[FitOf]:
@@ -99,7 +90,6 @@ def _bars(fits: list[FitOf]) -> Table:
         "Means and sds against long NUTS",
         ("model", "dim", "worst error of a mean, in sd", "worst relative error of an sd", "check", "bar"),
         tuple(rows),
-        "In brackets, what chance would make the worst error of an exact sampler, NUTS's own error included.",
         wraps=True,
     )
 
@@ -135,7 +125,6 @@ def _by_parameter(fits: list[FitOf]) -> Table:
         "Parameter by parameter",
         ("model: parameter", "numbers", "worst error of a mean, in sd", "sd over NUTS's sd"),
         tuple(rows),
-        "Over all its numbers, seeds and front ends; derived quantities are among them.",
     )
 
 
@@ -151,7 +140,6 @@ def _references(records: list[Record]) -> Table:
         "The references",
         ("model", "draws", "largest R-hat", "least effective draws", "share divergent", "seconds"),
         tuple(rows),
-        "Effective draws for the middle or the tails of the law, whichever are fewer, of the worst number.",
     )
 
 
@@ -165,12 +153,4 @@ def _costs(fits: list[FitOf]) -> Table:
         "efficiency": "efficiency",
     }
     rows = [(str(fit), *(short(fit.get(m) if m in fit.figures else None) for m in metrics)) for fit in fits]
-    return Table(
-        "Seconds",
-        ("model", *metrics.values()),
-        tuple(rows),
-        "Compilation included, as far as it was not cached. Where other work ran beside the study, the "
-        "seconds of the processor say what a fit costs, and those of the wall how long it had to wait. "
-        "Efficiency is that of importance sampling from the sampler, as the fit itself reports it where it "
-        "knows its density.",
-    )
+    return Table("Seconds", ("model", *metrics.values()), tuple(rows))

@@ -3,8 +3,9 @@
 import html
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from reproduce.report.cells import Cell, Cells, Study, short, times
 
@@ -32,7 +33,8 @@ class Table:
         if self.words:
             lines += [self.words, ""]
         lines.append("| " + " | ".join(self.columns) + " |")
-        lines.append("|" + "|".join(["---"] + ["---:"] * (len(self.columns) - 1)) + "|")
+        side = "---" if self.wraps else "---:"
+        lines.append("|" + "|".join(["---"] + [side] * (len(self.columns) - 1)) + "|")
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows]
         return "\n".join(lines) + "\n"
 
@@ -53,9 +55,15 @@ class Table:
         )
 
 
+def table_in(title: str, text: str) -> Table:
+    """Return the table that stands in Markdown in a page's words, whose cells are sentences."""
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return Table(title, tuple(lines[0]), tuple(map(tuple, lines[2:])), wraps=True)
+
+
 def prose(text: str) -> str:
     """Return text for a page, with what stands between back-quotes as code."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text)).replace("\n\n", "</p><p>")
 
 
 def _mark(cell: str) -> str:
@@ -73,7 +81,7 @@ class Figure:
     name: str  # the file's name, with its suffix: `.png` or `.svg`
     data: bytes
     title: str
-    words: str
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,28 +95,64 @@ class Section:
     figures: tuple[Figure, ...] = ()
 
 
+class Prose(NamedTuple):
+    """The words of a page, which stand in `words/NAME.md`: its title, its introduction, notes by title."""
+
+    title: str
+    intro: str
+    notes: dict[str, str]
+
+
+def prose_of(name: str) -> Prose:
+    """Read the words of a page; a page without a file has its name for a title."""
+    path = Path(__file__).parent / "words" / f"{name}.md"
+    if not path.exists():
+        return Prose(name, "", {})
+    first, *rest = path.read_text(encoding="utf-8").removeprefix("# ").split("\n## ")
+    title, _, intro = first.partition("\n")
+    return Prose(title, intro.strip(), {k: v.strip() for k, _, v in (each.partition("\n") for each in rest)})
+
+
 def told(
-    study: Study, title: str, words: str, tables: Iterable[Table], figures: Iterable[Figure | None] = ()
+    study: Study, tables: Iterable[Table], figures: Iterable[Figure | None] = (), **values: str
 ) -> Section:
-    """Return a study's part of the report; what was not run is left out."""
-    shown = tuple(table for table in tables if table.rows)
-    return Section(study.name, title, words, shown, tuple(f for f in figures if f is not None))
+    """Return a study's part of the report in the words of its file; what was not run is left out.
+
+    `values` are filled in where the introduction names them in braces.
+    """
+    words = prose_of(study.name)
+
+    def note(title: str) -> str:
+        # What a table is of, where it is not of the main target, stands in brackets at the end of its title.
+        return words.notes.get(title) or words.notes.get(title.rsplit(" (", 1)[0], "")
+
+    shown = tuple(replace(t, words=t.words or note(t.title)) for t in tables if t.rows)
+    drawn = tuple(replace(f, words=f.words or note(f.title)) for f in figures if f is not None)
+    intro = words.intro.format(**values) if values else words.intro
+    return Section(study.name, words.title, intro, shown, drawn)
 
 
 def generic(study: Study) -> Section:
     """Return one table per metric: methods down, targets across."""
     cells = Cells(study.records)
-    return told(study, study.name, "", (by_method(cells, m, m, _words) for m in cells.metrics()))
+    return told(study, (by_method(cells, m, m, _words) for m in cells.metrics()))
 
 
-def by_method(
-    cells: Cells, metric: str, title: str, words: Callable[[Cell], str], note: str = "", **options: Any
-) -> Table:
+def by_method(cells: Cells, metric: str, title: str, words: Callable[[Cell], str], **options: Any) -> Table:
     """Return a table of a metric: methods down, targets across; `methods` and `targets` if not all."""
     targets = options.get("targets", cells.targets(metric))
     methods = options.get("methods", cells.methods(metric))
     rows = tuple((method, *cells.across(metric, method, targets, words)) for method in methods)
-    return Table(title, ("method", *targets), rows, note)
+    return Table(title, ("method", *targets), rows)
+
+
+def by_target(
+    cells: Cells, metric: str, title: str, methods: Iterable[str], words: Callable[[Cell | None], str]
+) -> Table:
+    """Return a table of a metric: targets down, those of the methods across that have it."""
+    shown = [method for method in methods if method in cells.methods(metric)]
+    rows = ((t, *(words(cells.get(metric, method, t)) for method in shown)) for t in cells.targets(metric))
+    return Table(title, ("target", *shown), tuple(rows))
 
 
 def _words(cell: Cell) -> str:

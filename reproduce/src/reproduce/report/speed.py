@@ -35,14 +35,7 @@ def _seconds_table(cells: Cells) -> Table:
             rows.append((f"  paper: {method}", "100", *words))
     for method in cells.methods("seconds_per_1m_draws"):
         add(f"{method}, of a million at once", "seconds_per_1m_draws", method, 1.0)
-    return Table(
-        "Table 2: milliseconds per 1,000 draws",
-        ("method", "repeats", *targets),
-        tuple(rows),
-        "Medians; every method compiled and warmed, one call of each in turn on the same cores. Chains "
-        "and particles: 1,000 of them for 500 iterations, as one program. Thinning: 1,000 of a pool of "
-        "20,000, the pool included. The paper's peers were not compiled.",
-    )
+    return Table("Table 2: milliseconds per 1,000 draws", ("method", "repeats", *targets), tuple(rows))
 
 
 def _ratio_table(cells: Cells) -> Table:
@@ -52,8 +45,7 @@ def _ratio_table(cells: Cells) -> Table:
         if method in paper.SECONDS and method != "kl":
             pairs = [(paper.seconds(method, t), paper.seconds("kl", t)) for t in targets]
             rows.append((f"  paper: {method}", *(times(a / b) if a and b else "-" for a, b in pairs)))
-    words = "How many times as long as KL-NS takes for as many draws, in the same run."
-    return Table("Table 2: ratios to KL-NS", ("method", *targets), tuple(rows), words)
+    return Table("Table 2: ratios to KL-NS", ("method", *targets), tuple(rows))
 
 
 def _training_table(cells: Cells) -> Table:
@@ -72,7 +64,6 @@ def _training_table(cells: Cells) -> Table:
         "Training, and when it has paid for itself",
         ("", *targets),
         tuple((name, *cells.across(metric, m, targets, words)) for name, metric, m, words in rows),
-        "Break-even: training seconds of KL-NS over what each of its draws saves.",
     )
 
 

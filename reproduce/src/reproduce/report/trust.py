@@ -6,19 +6,12 @@ from reproduce.report.section import Section, Table, told
 EXACT = "exact"
 MAX_ALARMS, MIN_POWER, MAX_SECONDS = 0.05, 0.9, 60.0
 
-INTRO = (
-    "`pf.check` on exact draws, where any verdict but `trust` is a false alarm, and on draws with one "
-    "planted defect, where `trust` is a miss. Every check judges 10,000 draws with the same settings "
-    "whatever the target. Replicates of a block share one census of the target, as "
-    "`check(..., census=...)` lets any user do."
-)
-
 
 def trust(study: Study) -> Section:
     """Return the tables; what was not run is left out."""
     cells = Cells(study.records)
     tables = (_alarms(cells), _power(cells), _lines(cells), _cost(cells))
-    return told(study, "The check: false alarms and power", INTRO, tables)
+    return told(study, tables)
 
 
 def _alarms(cells: Cells) -> Table:

@@ -14,35 +14,70 @@ ORDER = (
     *("ld", "hmc", "svgd", "flow", "ksd-ns", "steingan", "kl-plain", "fisher-plain"),
 )
 
-INTRO = (
-    "Six densities in the plane, sampled by networks in one pass (KL-NS, Fisher-NS, and what `fit` does "
-    "when asked for nothing), by the teacher behind it (tempered particles, and a mixture of normals "
-    "fitted to them) and by the paper's baselines, all compiled. Beside every figure stands its floor: "
-    "what exact, independent draws score under the very same protocol. No exact draw is used in training,"
-    " and one configuration serves all targets; it was chosen by looking at these same densities, so that "
-    "they are no test of it on others."
-)
-
-UNBIASED = (
-    "In thousandths, ± the standard error of the mean over repeats. Exact draws score zero on average, so a "
-    "figure within two standard errors of zero says nothing against a method."
-)
-
 
 def two_d(study: Study) -> Section:
     """Return the study's tables and figures; what was not run is left out."""
     cells = Cells(study.records)
     tables = [
         bars_table(cells),
-        _ksd_table(cells),
-        _best_table(cells),
+        Table("Table 1: KSD, a fixed checkpoint", *_with_the_papers(cells, "ksd_imq_v")),
+        Table(
+            "Table 1 under the paper's protocol: the best of all checkpoints",
+            *_with_the_papers(cells, "ksd_imq_v_best"),
+        ),
         _pairs_table(cells),
         *_unbiased_tables(cells),
         _moments_table(cells),
         *speed_tables(cells),
+        _settings_table(cells),
     ]
     figures = [draws_figure(study.arrays), *curve_figures(study.arrays, cells), speed_figure(cells)]
-    return told(study, "Six densities in the plane", INTRO, tables, figures)
+    return told(study, tables, figures, answer=_answer(cells))
+
+
+def _answer(cells: Cells) -> str:
+    """Return the worst multiples of the floor, method by method."""
+    found = []
+    for method in ("default", "kl", "fisher"):
+        worst = [
+            max((c.ratio for t in paper.TARGETS if (c := cells.get(metric, method, t))), default=math.nan)
+            for metric in ("ksd_imq_v", "sliced_w2")
+        ]
+        if not any(map(math.isnan, worst)):
+            found.append(f"`{method}` {times(worst[0])} and {times(worst[1])}")
+    if not found:
+        return ""
+    return f"Answer: KSD and sliced W2 over their floors, the worst of the six: {', '.join(found)}.\n\n"
+
+
+def _settings_table(cells: Cells) -> Table:
+    """Return how each network is trained; counts of the score net where one is fitted."""
+
+    def told_of(method: str) -> tuple[str, ...]:
+        found = {m: cells.value(f"setting_{m}", method, paper.TARGETS[0]) for m in SETTINGS}
+        frame = {None: "own coordinates", 0.0: "own coordinates", 1.0: "frame"}[found["annealed"]]
+        start = "mixture" if found["mixture"] else frame
+        sizes = ("{parameters:,.0f}", "{batch_size:,.0f}", "{learning_rate:g}", "{num_steps:,.0f}")
+        score = "{score_width:.0f} x {score_depth:.0f}, {score_parameters:,.0f}"
+        steps = "{score_steps:.0f} x {score_batch_size:.0f} at {score_learning_rate:g}"
+        depth = "" if found["depth"] is None else f" x {found['depth']:.0f}"
+        nets = ("-", "-") if not found["score_parameters"] else (score.format(**found), steps.format(**found))
+        width = f"{found['width']:.0f}{depth}"
+        return (method, start, short(found["latents"], 1), width, *(s.format(**found) for s in sizes), *nets)
+
+    columns = ("method", "start", "latents", "width x depth", "parameters", "batch", "rate", "steps")
+    return Table(
+        "Settings",
+        (*columns, "score net, parameters", "score steps x draws, rate"),
+        tuple(map(told_of, in_order(cells.methods("setting_width"), ORDER))),
+    )
+
+
+SETTINGS = (
+    *("annealed", "mixture", "latents", "width", "depth", "parameters", "batch_size", "learning_rate"),
+    *("num_steps", "score_width", "score_depth", "score_parameters", "score_steps", "score_batch_size"),
+    "score_learning_rate",
+)
 
 
 def _methods(cells: Cells, metric: str) -> list[str]:
@@ -74,34 +109,11 @@ def _with_the_papers(cells: Cells, metric: str) -> tuple[tuple[str, ...], tuple[
     return ("method", *targets), tuple(rows)
 
 
-def _ksd_table(cells: Cells) -> Table:
-    return Table(
-        "Table 1: KSD, a fixed checkpoint",
-        *_with_the_papers(cells, "ksd_imq_v"),
-        "The paper's metric: the square root of the V-statistic with the inverse multiquadric kernel, of"
-        " 500 draws; mean ± spread over repeats, then the multiple of the floor. Exact draws do not "
-        "score zero, and the paper's best figures lie at their floor. The paper's Funnel was run with a "
-        "wrong score; its figures stand under published_funnel, and are the lowest of 50 checkpoints "
-        "where a network was trained. LD, HMC and SVGD follow the paper's settings as far as it states "
-        "them; it does not state where particles start (ours: N(0, 0.1^2) for LD and SVGD, N(0, 1) for HMC), "
-        "which decides the last digits of SVGD and how far LD comes in 500 steps.",
-    )
-
-
 def _spread(cell: Cell) -> str:
     if math.isnan(cell.value):
         return "diverged"
     spread = "" if cell.spread is None else f" ± {cell.spread:.3f}"
     return f"{cell.value:.3f}{spread} ({times(cell.ratio)})"
-
-
-def _best_table(cells: Cells) -> Table:
-    return Table(
-        "Table 1 under the paper's protocol: the best of all checkpoints",
-        *_with_the_papers(cells, "ksd_imq_v_best"),
-        "The lowest of 50 checkpoints, each judged by the mean of 20 repeats. Choosing lowers the figure"
-        " even for an exact sampler, so the floor chooses as well.",
-    )
 
 
 def _pairs_table(cells: Cells) -> Table:
@@ -118,13 +130,6 @@ def _pairs_table(cells: Cells) -> Table:
         "Sliced W2 to exact draws, and mode weights",
         ("method", "n", *(names[metric] + target for metric, target in columns)),
         tuple(rows),
-        "What the KSD cannot see. Sliced W2 at n draws a side, and the multiple of what two exact sets are "
-        "apart; n differs, and each multiple is of the floor at its own n. The Funnel also in asinh "
-        "coordinates, where tails count and do not rule. Mode weights: the largest error of a mode's share. "
-        "KL-NS bends one normal into the target with an estimated score: modes far apart stay joined by thin "
-        "bridges and their weights drift, since no point on either side feels a pull across. The default "
-        "starts from a mixture with a component for each mode, needs no estimate, and has its weights put "
-        "right by importance sampling.",
     )
 
 
@@ -136,7 +141,7 @@ def _unbiased_tables(cells: Cells) -> list[Table]:
         "ksd_rbf_u": "KSD without its floor: the U-statistic, the narrow kernel of the paper's appendix",
     }
     words = lambda cell: f"{1e3 * cell.value:.3f} ± {1e3 * cell.error:.3f}"  # noqa: E731
-    return [by_method(cells, m, t, words, UNBIASED, methods=_methods(cells, m)) for m, t in titles.items()]
+    return [by_method(cells, m, t, words, methods=_methods(cells, m)) for m, t in titles.items()]
 
 
 def _moments_table(cells: Cells) -> Table:
@@ -156,6 +161,4 @@ def _moments_table(cells: Cells) -> Table:
         "Better than independent: scrambled Sobol latents",
         ("root mean square error", *targets),
         tuple(rows) if targets else (),
-        "Of averages over 4,096 draws of the default sampler against the true moments, in standard "
-        "deviations of the target, over independent randomisations.",
     )

@@ -6,19 +6,22 @@ In the page styles are inside and pictures are data: it makes no request to anyo
 import base64
 import html
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pushforward.atomic import write_atomically
 from pushforward.page import STYLE
 from reproduce.records import Header
+from reproduce.report.against import against
 from reproduce.report.cells import Study, read_results
 from reproduce.report.covertype import covertype
 from reproduce.report.ebm import ebm
 from reproduce.report.faults import faults, mutated_files
 from reproduce.report.hard import hard
+from reproduce.report.matchings import matchings
 from reproduce.report.models import models
 from reproduce.report.section import Figure, Section, generic, prose
-from reproduce.report.spine import spine
+from reproduce.report.theory import theory
 from reproduce.report.trust import trust
 from reproduce.report.two_d import two_d
 
@@ -74,7 +77,8 @@ SECTIONS: dict[str, Callable[[Study], Section]] = {
     "hard": hard,
     "models": models,
     "mutated_files": mutated_files,
-    "spine": spine,
+    "theory": theory,
+    "matchings": matchings,
     "trust": trust,
     "two_d": two_d,
 }
@@ -86,6 +90,8 @@ def write_report(folder: str | Path, out: str | Path) -> list[Path]:
     studies = read_results(folder)
     out = Path(out)
     parts = [(SECTIONS.get(study.name, generic)(study), study.header) for study in studies]
+    # First, since it is what a reader asks; its figures are the studies' own.
+    parts.insert(0, (against(studies), replace(studies[0].header, command="pushforward report")))
     written = []
     for section, header in parts:
         for figure in section.figures:

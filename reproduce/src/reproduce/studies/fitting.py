@@ -40,10 +40,7 @@ def kept_or_fitted(
     observe: Callable[[str], None],
     **choices: Any,
 ) -> Sampler | None:
-    """Return the kept sampler of a row, or fit one and keep it with what `tell` says of the fit.
-
-    A crash is a record, not the end of the study: it gives `None`.
-    """
+    """Return the kept sampler of a row, or fit one and keep it with what `tell` says of the fit."""
     kept = store.sampler(row, how)
     if kept is not None:
         return kept
@@ -89,10 +86,7 @@ def told_of_itself(about: dict[str, Any]) -> dict[str, float]:
 
 
 def train_flow(row: Row, target: Target, settings: Any, **limits: Any) -> tuple[Algorithm, Any, float]:
-    """Return a coupling flow of the settings' sizes, its trained state and the seconds that took.
-
-    `limits` are what the loop takes: steps and a deadline.
-    """
+    """Return a coupling flow of the settings' sizes, its trained state and the seconds that took."""
     from reproduce.rivals import flow
 
     algorithm = flow.algorithm(
@@ -125,10 +119,7 @@ def diagnosed(chains: np.ndarray, most: int | None = None) -> tuple[np.ndarray, 
 def repeated(
     key: Key[Array, ""], protocol: Protocol, draw: Draw, truth: ExactTarget, n: int, repeats: int
 ) -> np.ndarray:
-    """Return a metric of `n` draws, over repeats with fresh draws and fresh references.
-
-    A method that throws points to infinity has no figures: a result, and not a crash of the study.
-    """
+    """Return a metric of `n` draws, over repeats with fresh draws and fresh references."""
     values = []
     for each in jax.random.split(key, repeats):
         key_draws, key_metric = jax.random.split(each)

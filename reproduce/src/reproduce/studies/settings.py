@@ -20,13 +20,7 @@ looked at for modes."""
 
 @dataclass(frozen=True, kw_only=True)
 class StudySettings(Record):
-    """A preset. Every number is checked, and every choice.
-
-    **Arguments:**
-
-    - `preset`: names the settings in records.
-    - `max_steps`: cuts every training short, to try a preset out.
-    """
+    """A preset, named in records, each of its numbers checked; `max_steps` cuts every training short."""
 
     study: ClassVar[str]
     choices: ClassVar[Mapping[str, Iterable[str]]] = {}  # what a field, or each of its entries, may be
@@ -77,12 +71,7 @@ class StudySettings(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings(StudySettings):
-    """A preset of a study that calls `fit`.
-
-    **Arguments:**
-
-    - `recipe_changes`: of every recipe, by the names that `Recipe.replace` takes.
-    """
+    """A preset of a study that fits; `recipe_changes` go into every recipe by `Recipe.replace`."""
 
     recipe_changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 

@@ -3,7 +3,6 @@
 from reproduce.targets.family import RandomTarget as RandomTarget
 from reproduce.targets.family import random_target as random_target
 from reproduce.targets.grid import GridLaw as GridLaw
-from reproduce.targets.heavy_tails import StudentT as StudentT
 from reproduce.targets.heavy_tails import StudentTMixture as StudentTMixture
 from reproduce.targets.heavy_tails import student_t as student_t
 from reproduce.targets.heavy_tails import student_t_mixture as student_t_mixture

@@ -28,58 +28,6 @@ def _draw(key: Key[Array, ""], df: Float[Array, ""], shape: tuple[int, int]) -> 
     return jnp.sqrt(df * jnp.expm1(2 * exponent / df)) * jnp.cos(angle)
 
 
-class StudentT(KnownExact):
-    """Independent Student-t coordinates: `log q = -(v + 1)/2 sum_i log(1 + z_i^2 / v)`.
-
-    Here `z = (x - loc) / scale` and `v` is the degrees of freedom. The mean exists for `v > 1`,
-    the covariance for `v > 2`; otherwise they are `None`.
-    """
-
-    df: Float[Array, ""]
-    loc: Float[Array, " dim"]
-    scale: Float[Array, " dim"]
-    log_z: Float[Array, ""]
-
-    def __init__(
-        self,
-        df: float,
-        loc: float | ArrayLike = 0.0,
-        scale: float | ArrayLike = 1.0,
-        dim: int = 1,
-        *,
-        name: str = "student_t",
-    ):
-        """Make a product of `dim` marginals; `loc` and `scale` may be numbers or have shape `(dim,)`."""
-        df, dim = check_positive(df, "df"), check_count(dim, "dim")
-        locs, scales = _spread(loc, "loc", dim), _spread(scale, "scale", dim)
-        if not np.all(scales > 0):
-            raise ValueError(f"`scale` must be above 0; got {scales.tolist()}.")
-        self.df = jnp.asarray(df, float)
-        self.loc, self.scale = jnp.asarray(locs), jnp.asarray(scales)
-        self.mean = jnp.asarray(locs) if df > 1 else None
-        self.covariance = jnp.asarray(np.diag(scales**2) * df / (df - 2)) if df > 2 else None
-        self.log_z = jnp.asarray(dim * _log_z(df) + np.log(scales).sum())
-        self.dim, self.name = dim, name
-        edges = zip((locs - 8 * scales).tolist(), (locs + 8 * scales).tolist(), strict=True)
-        self.window = tuple(edges)
-
-    def log_density(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Return the sum over coordinates."""
-        z = (x - self.loc) / self.scale
-        return -0.5 * (self.df + 1) * jnp.sum(jnp.log1p(z**2 / self.df))
-
-    def sample(self, key: Key[Array, ""], num_samples: int) -> Float[Array, "n dim"]:
-        """Draw `loc + scale t`."""
-        return self.loc + self.scale * _draw(key, self.df, (num_samples, self.dim))
-
-
-def _spread(value: float | ArrayLike, argument: str, dim: int) -> Float[np.ndarray, " dim"]:
-    values = np.asarray(value, np.float64)
-    if values.shape not in ((), (dim,)):
-        raise ValueError(f"`{argument}` must be a number or have shape ({dim},); got shape {values.shape}.")
-    return np.broadcast_to(values, (dim,))
-
-
 class StudentTMixture(KnownExact):
     """A mixture of products of Student-t marginals, normalised: `sum_k w_k prod_i t_v(x_i - m_ki)`.
 
@@ -136,9 +84,10 @@ class StudentTMixture(KnownExact):
         return self.means[choice] + self.scale * noise
 
 
-def student_t(df: float = 5.0, dim: int = 1) -> StudentT:
+def student_t(df: float = 5.0, dim: int = 1) -> StudentTMixture:
     """Return standard Student-t coordinates; the paper gives no `df`, related code uses 5."""
-    return StudentT(df, dim=dim)
+    centre = np.zeros((1, check_count(dim, "dim")))
+    return StudentTMixture(df, [1.0], centre, name="student_t", window=((-8.0, 8.0),) * dim)
 
 
 def student_t_mixture(dim: int = 2, df: float = 2.0) -> StudentTMixture:

@@ -183,10 +183,7 @@ class BayesianLogisticRegression(Hierarchical):
         return find_peak(np.asarray(self.rows), self.shape, self.rate)
 
     def centre(self) -> Peak:
-        """Return where the mass is: the mode of the weights, given the prior's precision that fits them best.
-
-        With much data this is the mode up to little; with few data it is not (see `find_centre`).
-        """
+        """Return where the mass is: the mode of the weights, the prior's precision fitting them best."""
         return find_centre(np.asarray(self.rows), self.shape, self.rate)
 
     def centred(self, peak: Peak) -> "BayesianLogisticRegression":

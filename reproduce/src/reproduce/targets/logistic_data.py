@@ -79,10 +79,7 @@ def chunk_rows(memory_mb: float, weights: int, num_rows: int) -> int:
 def laid_out(
     features: Any, labels: Any, *, bias: bool, memory_mb: float = 16.0
 ) -> tuple[Float[Array, "chunks size weights"], Float[Array, "chunks size"], Float[Array, " weights"]]:
-    """Return checked rows times their labels, in chunks filled up with zeros; margins and weights of zero.
-
-    A row has a one at its end for the bias.
-    """
+    """Return checked rows times their labels, in chunks filled up with zeros; margins and weights of zero."""
     matrix = check_features(features, bias=bias)
     signs, num_rows = check_labels(labels, len(matrix)), len(matrix)
     weights = matrix.shape[1] + bool(bias)

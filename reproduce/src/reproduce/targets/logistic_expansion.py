@@ -42,10 +42,7 @@ class ExpandedMinibatch(Hierarchical):
 
 
 class ExpandedLogistic(ExpandedMinibatch):
-    """The same posterior with all rows, of weight one; only its minibatches are worth sampling from.
-
-    Exact wherever it is evaluated: the expansion is an identity, no approximation.
-    """
+    """The same posterior with all rows, of weight one; only its minibatches are worth sampling from."""
 
     probability: Float[Array, " n"]  # how likely each row is drawn
     threshold: Float[Array, " n"]

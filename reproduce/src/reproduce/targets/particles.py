@@ -16,11 +16,9 @@ CORE = 0.5  # in units of the best distance: nearer pairs have energies above 3,
 class Particles(Known):
     """Particles in a space, of which only the energy is told: `log q = -E / T - n |c|^2 / 2`.
 
-    **Symmetries.** Turns and mirror images of the whole, exchange of particles (`n!`). Shifts of the whole
-    are a symmetry of `E`, which would leave the density improper in `dim = n * space` coordinates; the last
-    term, with `c` the mean position, holds the centre at a standard normal and leaves all distances alone.
-    Public reference sets are centred instead: take the mean position out before comparing, and compare what
-    the symmetries do not move, such as `pair_distances`. No exact sampler is known.
+    The last term, with `c` the mean position, holds the centre at a standard normal; without it shifts would
+    leave the density improper. Turns, mirror images and exchanges are symmetries: compare what they do not
+    move, such as `pair_distances`. No exact sampler is known.
     """
 
     temperature: Float[Array, ""]
@@ -45,13 +43,7 @@ class Particles(Known):
 
 
 class DoubleWellParticles(Particles):
-    """Particles whose every pair feels a double well in its distance.
-
-        E = sum over pairs i < j of a (r_ij - r0)^4 + b (r_ij - r0)^2
-
-    Two reference sets in circulation differ by 1.7 % in their mean distance, so that a reference is best made
-    anew.
-    """
+    """Particles whose every pair feels a double well in its distance."""
 
     a: Float[Array, ""]
     b: Float[Array, ""]

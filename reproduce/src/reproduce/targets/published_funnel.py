@@ -9,14 +9,10 @@ from pushforward.targets.funnels import Funnel, funnel
 class PublishedFunnel(Funnel):
     """The funnel as the published runs seem to have seen it: the right density, a wrong score.
 
-    The public code that the paper's targets come from differentiates the prior of `y` by its
-    *scale* in place of `y`: its score has `(y - m)^2 / s^3 - 1 / s` where `-(y - m) / s^2` belongs.
-    Runs with that score meet the paper's figures for its baselines, runs with the right one miss
-    them. Here `log_density` has the right value, as an accept step sees it, and every derivative
-    of it belongs to the wrong score, as Langevin steps, HMC and KSD see it.
-
-    The wrong score is that of an improper density, which escapes to `y = +infinity`, so no sampler
-    of it exists: `sample` draws from the right funnel, which is how the paper's floor is made.
+    The public code differentiates the prior of `y` by its *scale* in place of `y`: its score has
+    `(y - m)^2 / s^3 - 1 / s` where `-(y - m) / s^2` belongs. Runs with that score meet the paper's figures
+    for its baselines. It is that of an improper density, of which no sampler exists: `sample` draws from the
+    right funnel, which is how the paper's floor is made.
     """
 
     def __init__(self, funnel: Funnel, *, name: str = "published_funnel"):

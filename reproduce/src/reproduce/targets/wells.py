@@ -53,11 +53,7 @@ class ManyWell(KnownExact):
 
 
 def double_well() -> ManyWell:
-    """Return `log q = 0.5 x1 + 6 x1^2 - x1^4 - x2^2 / 2`, one pair of the many-well.
-
-    The paper names a double well in an older table without defining it; this is a usual one, with
-    wells of unequal weight, so that a sampler can be caught with the wrong balance.
-    """
+    """Return `log q = 0.5 x1 + 6 x1^2 - x1^4 - x2^2 / 2`, one pair of the many-well."""
     return ManyWell(2, name="double_well")
 
 

@@ -43,10 +43,7 @@ class BlockedLogistic(Hierarchical):
 
 
 def in_blocks(target: BayesianLogisticRegression, peak: Peak) -> BlockedLogistic:
-    """Sort the rows of `target` into blocks, and compute them around `peak`.
-
-    Worth it where there are far fewer kinds of indicators than rows: each kind is filled up to whole blocks.
-    """
+    """Sort the rows of `target` into blocks, and compute them around `peak`."""
     rows = np.asarray(target.flat_rows)
     columns = np.abs(rows)
     # A column that has one value beside zero, up to the label's sign, is an indicator; the bias is one.

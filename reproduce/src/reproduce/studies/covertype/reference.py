@@ -16,10 +16,7 @@ from reproduce.studies.row import Row
 
 
 def nuts_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
-    """Run the chains, piece by piece; a piece that is kept is not run again after an interruption.
-
-    Seconds are of the processor, as where our draws are timed: other work on the machine counts for neither.
-    """
+    """Run the chains, piece by piece; a piece that is kept is not run again after an interruption."""
     from reproduce.rivals import framed_nuts
 
     s, target = judge.settings, case.in_frame(case.blocked)

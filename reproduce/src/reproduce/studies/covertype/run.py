@@ -13,7 +13,7 @@ from reproduce.studies.covertype.reference import nuts_row
 from reproduce.studies.covertype.settings import NOISE, SLOW, STAGES, Settings
 from reproduce.studies.covertype.work import baseline_row, laplace_row, noise_row, ours_row
 from reproduce.studies.row import Row, counted
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.running import Observe, Study, Work, watching
 
 
 def rows(settings: Settings) -> list[Row]:
@@ -67,6 +67,8 @@ WORK: dict[str, Callable[[Row, Case, Judge, Store], list[Record]]] = {
 }
 """How a row is run; all others are methods of the paper."""
 
+WATCHED = ("accuracy", "log_predictive", "mean_error", "mean_share", "sd_share", "iterations")
+
 
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     data, store = load(settings), Store(folder)
@@ -81,13 +83,7 @@ def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
         found = WORK.get(row.method, baseline_row)(row, case, judge, store)
         return [*found, settings.record(row, "peak_memory_gb", peak_memory_gb())]
 
-    return Work(records_of, _summary, clear=store.clear, after=store.forget)
+    return Work(records_of, watching(*WATCHED), clear=store.clear, after=store.forget)
 
 
 run = Study("covertype", rows, _work, lambda settings: RECIPE).run
-
-
-def _summary(found: list[Record]) -> str:
-    """Return the figures a reader watches."""
-    shown = ("accuracy", "log_predictive", "mean_error", "mean_share", "sd_share", "iterations")
-    return "".join(f"{r.metric} {r.value:.4g}, " for r in found if r.metric in shown)

@@ -135,10 +135,7 @@ class Method(NamedTuple):
 
 
 def paper_recipe(method: str, settings: Settings) -> Training:
-    """Return the paper's network training: four linear maps of 1,024 units, GELU, 550 latents.
-
-    Adam at 2e-4 without a schedule, batches of 100, two score steps, no frame. `clip` is out of reach.
-    """
+    """Return the paper's network training: four linear maps of 1,024 units, GELU, 550 latents."""
     return Training(
         method=method, frame="identity", latent="normal", latent_dim=settings.paper_latents,
         width=settings.paper_width, depth=3, activation="gelu", skip=False,

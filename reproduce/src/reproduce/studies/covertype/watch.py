@@ -11,11 +11,7 @@ from reproduce.studies.row import Draw, Row
 
 
 class Watch:
-    """Notes accuracy and log predictive of 100 draws whenever it is called; on the first split only.
-
-    All it knows is in the lines it returns, which a checkpoint keeps: a run that goes on after an
-    interruption tells its whole story.
-    """
+    """Notes accuracy and log predictive of 100 draws whenever it is called; on the first split only."""
 
     def __init__(self, row: Row, judge: Judge):
         """Start the clock."""

@@ -106,10 +106,7 @@ def baseline_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Recor
 
 
 def noise_row(row: Row, case: Case, judge: Judge, store: Store) -> list[Record]:
-    """Measure the noise of minibatch scores at posterior draws, in units of the score's own spread.
-
-    In the Laplace frame the score has standard deviation one in every coordinate.
-    """
+    """Measure the noise of minibatch scores at posterior draws, in units of the score's own spread."""
     points = jax.random.normal(row.key("points"), (16, case.target.dim))
     truth = _scores(case.in_frame(case.centred), points)
     found = []

@@ -100,10 +100,7 @@ class Judge:
         return self.record("classifier", "accuracy", right, n=len(self.data.test))
 
     def _nearest(self, images: np.ndarray) -> float:
-        """Return the median distance of images to the nearest training image.
-
-        A sampler that has learnt training images by heart is much nearer to them than the test set is.
-        """
+        """Return the median distance of images to the nearest training image."""
         x = images[:NEIGHBOURS].reshape(-1, self._train.shape[1]).astype(np.float32) / 255.0
         apart = np.sum(x * x, axis=1)[:, None] + self._squares - 2.0 * x @ self._train.T
         return float(np.median(np.sqrt(np.maximum(apart.min(axis=1), 0.0))))

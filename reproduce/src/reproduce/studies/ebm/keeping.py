@@ -1,7 +1,4 @@
-"""A stage's memory outside the process: killed at any moment, it goes on where its last file says.
-
-And what the study leaves beside its records.
-"""
+"""A stage's memory outside the process: killed at any moment, it goes on where its last file says."""
 
 import json
 import time
@@ -38,16 +35,9 @@ def train(
 ) -> Any:
     """Take `num_steps` steps, or those that are left, and return the state.
 
-    A Python loop over one compiled step: on a CPU a convolution inside `lax.scan` loses its fast path and
-    takes eight times as long. Step `i` uses `fold_in(key, i)`, so that an interruption changes no bit.
-
-    **Arguments:**
-
-    - `name`: of the stage, and of its file in `folder`.
-    - `state`: where it begins; what arrays it has is what a checkpoint must have.
-    - `every`: seconds between two checkpoints.
-    - `look`: called with the number of steps taken and the state, at each of 24 looks.
-    - `recipe`: what a step does, in plain values; a checkpoint of another recipe is refused.
+    A Python loop over one compiled step: on a CPU a convolution inside `lax.scan` loses its fast path. Step
+    `i` uses `fold_in(key, i)`, so that an interruption changes no bit. `look` is called at each of 24 looks;
+    a checkpoint of another `recipe`, in plain values, is refused.
     """
     path = folder / f"{name}.pf"
     arrays, rest = eqx.partition(state, eqx.is_array)

@@ -1,7 +1,4 @@
-"""The stage that draws from the energy by annealed Langevin dynamics, row by row; and what a draw costs.
-
-Batches that are done are kept.
-"""
+"""The stage that draws from the energy by annealed Langevin dynamics, row by row; and what a draw costs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -81,10 +78,7 @@ def seconds_per_image(
 ) -> dict[str, tuple[float, float, int]]:
     """Return, for every method, the fastest seconds per image, their spread and the batch that was best.
 
-    All methods take turns, repeat by repeat, in pieces of about the same length: `PASSES` of a sampler, and
-    `EVALUATIONS` of Langevin dynamics, each of which takes the same time. So a machine with other things to
-    do slows all alike, and the fastest repeat of each is the one that was left alone. Drawing where the
-    chains start is not counted.
+    All take turns, in pieces of about the same length: what else a machine does slows all alike.
     """
     key = jax.random.key(settings.seed)
     plan = Schedule(*(part[:EVALUATIONS] for part in plan_of(settings, max(settings.evaluations))))

@@ -38,10 +38,7 @@ def noisy(
 def denoising_loss(
     slope: Callable[[Image], Image], noised: Batch, eps: Batch, weight: Float[Array, "n 1 1 1"] | float = 1.0
 ) -> Float[Array, ""]:
-    """Return `mean weight |slope(x + sigma eps) - eps|^2`: denoising score matching of `-slope / sigma`.
-
-    Without a `weight` that is the loss of the scores times `sigma^2`.
-    """
+    """Return `mean weight |slope(x + sigma eps) - eps|^2`: denoising score matching of `-slope / sigma`."""
     return jnp.mean(weight * (jax.vmap(slope)(noised) - eps) ** 2)
 
 

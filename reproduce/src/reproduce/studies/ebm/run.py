@@ -24,11 +24,9 @@ def run(
     command: str = "pushforward study ebm",
     observe: Callable[[str], None] = lambda words: None,
 ) -> Path:
-    """Run the stages of `settings` and return the path of the records.
+    """Run the stages of `settings` and return the path of the records, which the stage that judges writes.
 
-    What a stage has done is in its checkpoint, so whatever was done before costs seconds, and a kill at any
-    moment costs a minute. Records are written by the stage that judges, all at once; rows of Langevin draws
-    that the folder holds records of are neither drawn nor judged again.
+    What a stage has done is in its checkpoint; rows of Langevin draws that are recorded are not drawn again.
     """
     folder = Path(folder)
     path, store = folder / f"{settings.study}.jsonl", Store(folder)

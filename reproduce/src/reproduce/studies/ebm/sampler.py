@@ -42,14 +42,7 @@ SHOWN = 10  # images of every look of the filmstrip
 
 
 class Workshop:
-    """Trains samplers of one energy; each part of the work has a checkpoint in `folder`.
-
-    **Arguments:**
-
-    - `energy`: the trained energy.
-    - `teacher`: draws of it, as bytes.
-    - `note`: receives arrays for figures, by name.
-    """
+    """Trains samplers of one energy; each part of the work has a checkpoint in `folder`."""
 
     def __init__(
         self,

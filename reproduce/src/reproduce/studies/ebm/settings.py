@@ -8,7 +8,6 @@ from reproduce.studies.settings import StudySettings
 STAGES = ("classifier", "energy", "langevin", "sampler", "fisher", "judge", "ship")
 """In order: each is its own piece with a checkpoint, and needs those before it."""
 
-
 SAMPLERS = ("kl", "kl-plain", "fisher")
 """Our recipe, the paper's loop as it stands, and Fisher training from the start of ours."""
 

@@ -152,10 +152,7 @@ def sampler_step(
 def kl_surrogate(
     key: Key[Array, ""], x: Batch, score: Any, slope: Callable[[Image], Image], recipe: Recipe, levels: Levels
 ) -> Float[Array, ""]:
-    """Return what has the gradient of the KL divergences under noise: `sum x . stop(S + grad f)`, weighted.
-
-    `S / sigma` is the score of the sampler's noisy draws and `-grad f / sigma` that of the energy.
-    """
+    """Return what has the gradient of KL under noise: `sum x . stop(S + grad f)`, weighted."""
     noised, _, sigma = noisy(key, jax.lax.stop_gradient(x), *levels)
     pull, found = jax.vmap(slope)(noised), jax.vmap(score)(noised)
     direction = sigma ** (1.0 + recipe.lift) * (found if recipe.corrects else found + pull)

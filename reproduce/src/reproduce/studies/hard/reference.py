@@ -18,10 +18,7 @@ PIECES = 10  # replica exchange is run in so many calls of one program
 
 
 def reference_draws(name: str, settings: Settings, store: Store) -> dict[str, np.ndarray]:
-    """Return the trusted draws of a target (`draws`) and how they were made; kept ones if there are any.
-
-    They are kept under the settings that made them, so that no preset is judged by another's.
-    """
+    """Return the trusted draws of a target (`draws`) and how they were made; kept ones if there are any."""
     found, started, place = case(name), time.monotonic(), reference_name(name, settings)
     kept = store.arrays(place)
     if kept is None:

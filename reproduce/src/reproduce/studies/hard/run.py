@@ -10,7 +10,7 @@ from reproduce.studies.hard.reference import reference_row
 from reproduce.studies.hard.settings import EXACT, RANDOM, Settings, case
 from reproduce.studies.hard.work import annealed_row, default_row, flow_row, nuts_row, steps_row
 from reproduce.studies.row import Row, counted
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.running import Observe, Study, Work, watching
 from reproduce.studies.store import Store
 
 
@@ -46,6 +46,8 @@ WORK: dict[str, Callable[[Row, Judge, Store, Observe], list[Record]]] = {
 }
 """How the rows that are judged are run."""
 
+WATCHED = ("sliced_w2", "emc", "neck_sd_error", "tv_wells", "mean_error_95", "log_z_error", "rhat")
+
 
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     store = Store(folder, settings.study)
@@ -59,18 +61,7 @@ def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
             return steps_row(row, settings)
         return WORK[row.method](row, judge_of(row.target), store, observe)
 
-    return Work(records_of, _summary, clear=store.clear)
+    return Work(records_of, watching(*WATCHED), clear=store.clear)
 
 
 run = Study("hard", rows, _work, lambda settings: settings.how("default").recipe).run
-
-
-def _summary(found: list[Record]) -> str:
-    """Return the figures a reader watches, as multiples of their floors where they have one."""
-    shown = ("sliced_w2", "emc", "neck_sd_error", "tv_wells", "mean_error_95", "log_z_error", "rhat")
-    words = []
-    for r in found:
-        if r.metric in shown:
-            multiple = f" ({r.value / r.floor:.2f}x)" if r.floor else ""
-            words.append(f"{r.metric} {r.value:.3g}{multiple}, ")
-    return "".join(words)

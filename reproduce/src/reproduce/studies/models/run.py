@@ -2,22 +2,18 @@
 
 from pathlib import Path
 
-from pushforward.trust.line import VERDICTS
 from reproduce.records import Record
 from reproduce.studies.models.cases import CASES, REFERENCE
 from reproduce.studies.models.judge import fit_row
 from reproduce.studies.models.reference import reference_row
 from reproduce.studies.models.settings import Settings
 from reproduce.studies.row import Row
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.running import Observe, Study, Work, watching
 from reproduce.studies.store import Store
 
 
 def rows(settings: Settings) -> list[Row]:
-    """Return all rows: the references, one fit of every model, the other front ends, then the other seeds.
-
-    Other front ends get one seed: the density is the same, and so would be the fit but for rounding.
-    """
+    """Return all rows: the references, one fit of every model, the other front ends, then the other seeds."""
     found = [Row(REFERENCE, name, 0) for name in CASES]
     for seed in range(settings.seeds):
         found += [Row("numpyro", name, seed) for name in CASES]
@@ -32,6 +28,9 @@ def plan(settings: Settings) -> list[str]:
     return [f"{row}: {words.get(row.method, 'fit, check, compare')}" for row in rows(settings)]
 
 
+WATCHED = ("rhat", "ess", "mean_error_max", "sd_error_max", "train_seconds", "verdict")
+
+
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
     store = Store(folder, settings.study)
 
@@ -40,17 +39,7 @@ def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
             return reference_row(row, settings, store)
         return fit_row(row, settings, store, observe)
 
-    return Work(records_of, _summary, clear=store.clear)
+    return Work(records_of, watching(*WATCHED), clear=store.clear)
 
 
 run = Study("models", rows, _work, lambda settings: settings.how.recipe).run
-
-
-def _summary(found: list[Record]) -> str:
-    """Return the figures a reader watches."""
-    shown = ("rhat", "ess", "mean_error_max", "sd_error_max", "train_seconds", "check_seconds")
-    words = [f"{r.metric} {r.value:.3g}, " for r in found if r.metric in shown]
-    words += [f"{VERDICTS[int(r.value)]}, " for r in found if r.metric == "verdict"]
-    flags = [r for r in found if r.metric.startswith("flagged: ") and r.value]
-    flagged = ", ".join(r.metric.removeprefix("flagged: ") for r in flags)
-    return "".join(words) + (f"flagged by {flagged}, " if flagged else "")

@@ -20,7 +20,7 @@ from pushforward.targets import (
     rosenbrock,
     squiggle,
 )
-from reproduce.targets import StudentT, donut, student_t
+from reproduce.targets import StudentTMixture, donut, student_t
 
 
 def modes(dim: int, weights: tuple[float, ...], name: str) -> Mixture:
@@ -127,7 +127,7 @@ def shifted(target: ExactTarget) -> Draw:
 
 def thin_tails(target: ExactTarget) -> Draw:
     """Draw Gaussians of the same mean and covariance in place of Student's t."""
-    assert isinstance(target, StudentT)
+    assert isinstance(target, StudentTMixture)
     assert target.mean is not None
     sds = jnp.asarray(_sds(target), float)
     mean = target.mean

@@ -15,7 +15,7 @@ from pushforward.trust import Census, CheckSettings, Report, check
 from pushforward.trust.line import BAD, CAUTION, TRUST
 from reproduce.records import Record
 from reproduce.studies.row import Row
-from reproduce.studies.running import Observe, Study, Work
+from reproduce.studies.running import Observe, Study, Work, watching
 from reproduce.studies.settings import StudySettings
 from reproduce.studies.trust.defects import CASES, DEFECTS, EXACT, EXACT_TARGETS, sampler
 
@@ -78,7 +78,7 @@ def plan(settings: Settings) -> list[str]:
 
 
 def _work(settings: Settings, folder: Path, observe: Observe) -> Work:
-    return Work(lambda row: _records(row, settings), _summary)
+    return Work(lambda row: _records(row, settings), watching("not_trusted", "not_trusted_at_all"))
 
 
 run = Study("trust", rows, _work).run
@@ -122,12 +122,3 @@ def _flagged(report: Report, name: str) -> bool:
         line.name == name and level in (CAUTION, BAD)
         for line, level in zip(report.lines, report.levels, strict=True)
     )
-
-
-def _summary(found: list[Record]) -> str:
-    lines = [
-        f"{r.metric.removeprefix('flagged: ')} {r.value:.0%}"
-        for r in found
-        if "flagged" in r.metric and r.value
-    ]
-    return f"not trusted {found[0].value:.0%} of {found[0].repeats} ({', '.join(lines) or 'no line'}), "

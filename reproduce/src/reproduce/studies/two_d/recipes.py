@@ -15,20 +15,27 @@ _PAPER = Training(
     final_rate=1.0, clip=1e6, ema=0.0,
 )  # fmt: skip
 
-_KERNEL = preset("kl", objective="ksd", matching="none", num_steps=1500, batch_size=256, beta1=0.9)
-"""The kernel methods: from the frame that KL training starts from, with its network."""
+# From the frame that KL training starts from, without tempering.
+_FRAMED = Training(
+    method="ksd-ns", objective="ksd", matching="none", extra_latents=6, score_batch_size=256, ema=0.995,
+    num_steps=1500, batch_size=256, beta1=0.9, final_rate=0.003,
+)  # fmt: skip
+_PLAIN = _FRAMED.replace(
+    method="kl-plain", objective="kl", matching="exact", num_steps=4000, batch_size=512, beta1=0.0,
+    frame="identity",
+)  # fmt: skip
 
 _OURS: dict[str, Training] = {
     "default": preset("default"),
     "kl": preset("kl"),
     "fisher": preset("fisher"),
-    "kl-plain": preset("kl").replace(method="kl-plain", frame="identity"),
-    "fisher-plain": preset("kl").replace(
-        method="fisher-plain", frame="identity", objective="fisher", learning_rate=2e-4,
-        score_learning_rate=1e-3, score_steps=8, num_steps=2000,
+    "kl-plain": _PLAIN,
+    "fisher-plain": _PLAIN.replace(
+        method="fisher-plain", objective="fisher", learning_rate=2e-4, score_learning_rate=1e-3,
+        score_steps=8, num_steps=2000,
     ),
-    "ksd-ns": _KERNEL.replace(method="ksd-ns"),
-    "steingan": _KERNEL.replace(method="steingan", objective="steingan"),
+    "ksd-ns": _FRAMED,
+    "steingan": _FRAMED.replace(method="steingan", objective="steingan"),
 }  # fmt: skip
 
 _PAPERS: dict[str, Training] = _OURS | {
@@ -38,7 +45,6 @@ _PAPERS: dict[str, Training] = _OURS | {
     "ksd-ns": _PAPER.replace(method="ksd-ns", objective="ksd", matching="none"),
     "steingan": _PAPER.replace(method="steingan", objective="steingan", matching="none"),
 }
-
 
 OURS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _OURS.items()}
 PAPERS: dict[str, Method] = {name: methods.of_settings(training) for name, training in _PAPERS.items()}

@@ -18,7 +18,10 @@ NEURAL = ("flow", "ksd-ns", "steingan")
 PLAIN = ("kl-plain", "fisher-plain")
 """The paper's plain start: no frame, so that the network must find the target's place and size itself."""
 
-METHODS = (*FAMILY, "exact", *CHAINS, *NEURAL, *PLAIN, "speed")
+TRAINED = ("default", *PAPERS, *NEURAL, *PLAIN)
+"""Those with a network, whose settings are told."""
+
+METHODS = (*FAMILY, "exact", *CHAINS, *NEURAL, *PLAIN, "settings", "speed")
 OF_PUBLISHED = ("exact", "kl", *CHAINS)
 
 

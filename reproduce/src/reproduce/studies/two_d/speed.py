@@ -22,7 +22,6 @@ from reproduce.timing import take_turns
 
 Call = Callable[[Key[Array, ""]], Array]
 
-
 MANY_SHARE = 3
 """A million draws are timed in a third of the repeats: each is a thousand batches, and as steady."""
 

@@ -21,10 +21,7 @@ from reproduce.studies.two_d.watch import Store, watch
 
 
 def sampler_of(row: Row, judge: Judge, store: Store) -> tuple[Sampler, float]:
-    """Return the row's sampler and its training seconds, training it if it must be.
-
-    Kept samplers serve rows that come later, or after an interruption.
-    """
+    """Return the row's sampler and its training seconds, training it if it must be."""
     how = recipe(row.method, judge.settings)
     kept = store.sampler(row, how)
     if kept is not None:

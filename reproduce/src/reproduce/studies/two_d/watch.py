@@ -1,7 +1,4 @@
-"""What the study leaves beside its records; and `fit` with someone watching.
-
-The same steps from the same key, with a look at evenly spaced checkpoints.
-"""
+"""What the study leaves beside its records; and `fit` with someone watching."""
 
 import shutil
 import time
@@ -78,10 +75,7 @@ class Watched(NamedTuple):
 
 
 def watch(name: str, seed: int, how: Method, settings: Settings, *, look: bool = True) -> Watched:
-    """Train as `fit(key(seed), target)` does and judge `settings.checkpoints` evenly spaced checkpoints.
-
-    What `fit` does after training, the reweighting of modes that follows exact KL, is left out.
-    """
+    """Train as `fit(key(seed), target)` does and judge `settings.checkpoints` evenly spaced checkpoints."""
     target, key = get(name), jax.random.key(seed)
     key_look = jax.random.fold_in(key, 1)
     assert isinstance(target, ExactTarget)
