@@ -3,7 +3,7 @@
 import html
 import pkgutil
 
-STYLE = "\n" + (pkgutil.get_data("pushforward", "page.css") or b"").decode()
+STYLE = "\n" + (pkgutil.get_data(__name__, "page.css") or b"").decode()
 
 
 def check_page(fragment: str, target: str) -> str:
