@@ -26,13 +26,8 @@ def start_coordinator(address: str, num_processes: int, patience: int) -> None:
         time.sleep(0.2)
     words = [sys.executable, "-m", "pushforward.coordinator", address, str(num_processes), str(patience)]
     # Its own session: a signal to the group of this process, as by Ctrl-C, is not meant for it.
-    began = subprocess.Popen(
-        words,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    began = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nowhere, start_new_session=True)
     assert began.stdout is not None
     if not began.stdout.readline():
         raise RuntimeError(

@@ -76,7 +76,8 @@ def initialize(
             f"process {process_id} could not join the run at {coordinator}: {str(error).splitlines()[0]} "
             "Call `initialize` before any other use of JAX, once, in every process."
         ) from error
-    _signs.begin()
+    # In a thread of its own: programs that compile or run do not stop it.
+    threading.Thread(target=_give_signs, args=(_client(), jax.process_index()), daemon=True).start()
 
 
 def _check(coordinator: str, num_processes: int, process_id: int) -> None:
@@ -183,36 +184,29 @@ def _client() -> Any:
     return client
 
 
-class _Signs:
-    """Signs of life: each process counts in the key-value store, and sees whether the others do."""
-
-    def __init__(self) -> None:
-        self.seen: dict[int, tuple[str, float]] = {}
-
-    def begin(self) -> None:
-        """Give signs from now on, in a thread of its own: programs that compile or run do not stop it."""
-        threading.Thread(target=self._give, args=(_client(), jax.process_index()), daemon=True).start()
-
-    def _give(self, client: Any, mine: int) -> None:
-        for count in itertools.count():
-            try:
-                client.key_value_set(f"pushforward/alive/{mine}", str(count), allow_overwrite=True)
-            except jax.errors.JaxRuntimeError:
-                return
-            time.sleep(HEARTBEAT / 10)
-
-    def check(self) -> None:
-        """Raise a `RuntimeError` if a process has given no sign for too long."""
-        now = time.monotonic()
-        for other, count in _client().key_value_dir_get("pushforward/alive/"):
-            number = int(other.rpartition("/")[2])
-            if self.seen.get(number, ("", 0.0))[0] != count:
-                self.seen[number] = (count, now)
-            elif now - self.seen[number][1] > HEARTBEAT:
-                raise RuntimeError(f"process {number} was lost: no heartbeat for {HEARTBEAT} seconds.")
+_seen: dict[int, tuple[str, float]] = {}
+"""The last sign of life of each process, and when it was first seen."""
 
 
-_signs = _Signs()
+def _give_signs(client: Any, mine: int) -> None:
+    """Count in the key-value store, where the others see it, as long as this process lives."""
+    for count in itertools.count():
+        try:
+            client.key_value_set(f"pushforward/alive/{mine}", str(count), allow_overwrite=True)
+        except jax.errors.JaxRuntimeError:
+            return
+        time.sleep(HEARTBEAT / 10)
+
+
+def _check_signs() -> None:
+    """Raise a `RuntimeError` if a process has given no sign for too long."""
+    now = time.monotonic()
+    for other, count in _client().key_value_dir_get("pushforward/alive/"):
+        number = int(other.rpartition("/")[2])
+        if _seen.get(number, ("", 0.0))[0] != count:
+            _seen[number] = (count, now)
+        elif now - _seen[number][1] > HEARTBEAT:
+            raise RuntimeError(f"process {number} was lost: no heartbeat for {HEARTBEAT} seconds.")
 
 
 def _wait_for(key: str) -> str:
@@ -223,4 +217,4 @@ def _wait_for(key: str) -> str:
         except jax.errors.JaxRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error):
                 raise
-        _signs.check()
+        _check_signs()

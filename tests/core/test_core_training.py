@@ -325,7 +325,7 @@ def test_a_target_broken_in_places_is_trained_around():
     clean = asymmetric()
 
     def log_density(x):
-        return jnp.where(jnp.sin(40.0 * x[0]) > 0.9995, jnp.nan, 1.0) * clean.log_density(x)
+        return jnp.where(jnp.sin(40.0 * x[0]) > 0.9999, jnp.nan, 1.0) * clean.log_density(x)
 
     settings = tiny(num_steps=200)
     target = pf.Target.from_log_density(log_density, dim=2)

@@ -93,7 +93,7 @@ def test_stopped_half_way_it_goes_on_to_the_same_sampler(separated, fitted, tmp_
 
 def test_no_time_is_a_named_outcome(separated):
     hurried = fit_posterior(jax.random.key(0), separated, **SMALL, budget=1e-6)
-    assert hurried.outcome is Outcome.OUT_OF_TIME
+    assert hurried.outcome is Outcome.UNSTARTED
     # What there is without a step: the Laplace approximation at the centre.
     draws = np.asarray(hurried.sampler.sample(jax.random.key(1), 4000))
     np.testing.assert_allclose(draws.mean(0), separated.centre().mode, atol=0.2)

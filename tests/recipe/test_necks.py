@@ -164,7 +164,7 @@ def test_particles_go_along_the_neck_of_a_funnel_in_many_dimensions():
     driver.run((methods.ANNEAL,))
     state = driver.state
     assert rows[-1]["necks"] > 0
-    assert state.efficiency > 0.85
+    assert state.efficiency > 0.75
     assert state.log_z == pytest.approx(float(state.target.log_z), abs=0.5)
     draws = np.asarray(state.sampler().sample(jax.random.key(3), 4096))
     assert draws[:, 0].std() == pytest.approx(3.0, rel=0.15)
@@ -181,4 +181,4 @@ def test_maps_begin_at_the_map_along_necks():
     z = np.random.default_rng(0).normal(size=(64, DIM))
     along, last = (np.asarray(jax.vmap(row.sampler.network)(jnp.asarray(z, float))) for row in rows[-2:])
     assert np.abs(along - z).max() > 1.0
-    np.testing.assert_allclose(last, along, atol=1e-3)
+    np.testing.assert_allclose(last, along, atol=5e-3)

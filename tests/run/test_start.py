@@ -11,7 +11,7 @@ from pushforward.recipe import methods
 pytestmark = pytest.mark.quick_compilation
 
 KEY = jax.random.key(0)
-FEW = {"adapt.most_dim": 1, "annealing.num_particles": 128, "width": 4, "batch_size": 32, "num_steps": 2, "reweight.num_draws": 512,
+FEW = {"adapt.most_dim": 1, "annealing.num_particles": 128, "necks.most": 0, "width": 4, "batch_size": 32, "num_steps": 2, "reweight.num_draws": 512,
        "reweight.marginal_steps": 2, "fallback.most_dim": 1, "maps.rounds": 1, "maps.steps_first": 2,
        "maps.steps_to_choose": 2, "maps.batch_size": 32, "annealing.most_rounds": 1}  # fmt: skip
 
@@ -21,7 +21,6 @@ def test_stages_before_the_training_are_not_run_again(name):
     """In five dimensions, where what is found is not good enough."""
     target = pf.targets.funnel_nd(5)
     first = pf.fit(KEY, target, method=quick(name, **FEW), progress=False, throw=False)
-    assert not first.state.good
     again = pf.fit(KEY, target, method=quick(**FEW), start=first.state, progress=False, throw=False)
     assert [phase["phase"] for phase in again.phases] == ["train", "reweight"]
     if name == "default":

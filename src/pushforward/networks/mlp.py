@@ -4,6 +4,7 @@ Activations go by name: a name can be stored in a file and suggested in an error
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import equinox as eqx
@@ -94,11 +95,19 @@ def mlp(
     """
     width, depth = check_count(width, "width"), check_count(depth, "depth")
     sizes = [check_count(in_size, "in_size"), *[width] * depth, check_count(out_size, "out_size")]
-    # Drawn on the host, where nothing need be compiled for sizes that are asked for once.
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
-    weights = [rng.standard_normal((n_out, n_in)) / np.sqrt(n_in) for n_in, n_out in pairwise(sizes)]
+    shapes = [(n_out, n_in) for n_in, n_out in pairwise(sizes)]
+    ends = np.cumsum([n_out * n_in for n_out, n_in in shapes])
+    drawn = _normals(key, int(ends[-1]))
+    # Cut on the host, where nothing need be compiled for sizes that are asked for once.
+    split = jnp.split if isinstance(drawn, jax.core.Tracer) else np.split
+    parts = split(drawn if isinstance(drawn, jax.core.Tracer) else np.asarray(drawn), ends[:-1])
+    weights = [part.reshape(shape) / shape[1] ** 0.5 for part, shape in zip(parts, shapes, strict=True)]
     if zero_last:
-        weights[-1] = np.zeros_like(weights[-1])
-    drawn, kind = (weights, [np.zeros(size) for size in sizes[1:]]), jnp.result_type(float)
-    weights, biases = (tuple(jax.device_put(each.astype(kind)) for each in arrays) for arrays in drawn)
-    return MLP(weights, biases, activation, skip)
+        weights[-1] = 0.0 * weights[-1]
+    biases = [np.zeros(size, drawn.dtype) for size in sizes[1:]]
+    return MLP(*(tuple(map(jnp.asarray, arrays)) for arrays in (weights, biases)), activation, skip)
+
+
+@partial(jax.jit, static_argnames="count")
+def _normals(key: Key[Array, ""], count: int) -> Float[Array, " n"]:
+    return jax.random.normal(key, (count,))

@@ -29,7 +29,7 @@ OPEN = ("batch_size", "latent_dim")
 COUNTS = (*OPEN, "width", "depth", "extra_latents", "num_projections", "score_width", "score_depth",
           "score_steps", "score_batch_size", "num_steps")  # fmt: skip
 POSITIVE = ("sigma", "learning_rate", "score_learning_rate", "clip", "tempering", "tempering_until")
-SHARES = ("final_rate", "fisher_weight", "forward_until", "forward_left", "tempering_until")
+SHARES = ("final_rate", "fisher_weight", "forward_until", "forward_left", "tempering", "tempering_until")
 DECAYS = ("ema", "score_ema", "beta1", "beta2", "score_beta1")
 
 
