@@ -22,45 +22,45 @@ PACKAGES = {
 # rise, DESIGN.md says why.
 BUDGETS = {
     "pushforward": {
-        ".": 3470,
+        ".": 3455,
         "cli": 1860,
-        "draws": 1205,
+        "draws": 1230,
         "export": 260,
         "matching": 175,
         "mcmc": 550,
         "metrics": 295,
-        "models": 692,
-        "networks": 295,
-        "objectives": 417,
-        "parameters": 922,
-        "preflight": 1026,
-        "recipe": 3100,
-        "run": 1127,
+        "models": 695,
+        "networks": 305,
+        "objectives": 420,
+        "parameters": 925,
+        "preflight": 1030,
+        "recipe": 3105,
+        "run": 1130,
         "runs": 310,
-        "runtime": 573,
+        "runtime": 575,
         "targets": 570,
-        "training": 536,
+        "training": 540,
         "trust": 2080,
         "payback": 370,
     },
     "reproduce": {
         ".": 605,
-        "cli": 300,
+        "cli": 305,
         "data": 480,
-        "images": 660,
-        "metrics": 305,
+        "images": 630,
+        "metrics": 295,
         "noise": 455,
-        "report": 2700,
+        "report": 2730,
         "rivals": 1000,
-        "studies": 6150,
-        "targets": 1660,
+        "studies": 6340,
+        "targets": 1585,
     },
 }
 # The goal for the library is 18,000 lines.
-TOTALS = {"pushforward": 19_820, "reproduce": 14_300}
+TOTALS = {"pushforward": 19_850, "reproduce": 14_400}
 
 METHOD = ("recipe", "run", "training", "mcmc", "objectives", "matching", "networks")
-METHOD_LINES = 6_200
+METHOD_LINES = 6_220
 """The goal is 6,000."""
 
 LONGEST_FILE, LONGEST_FUNCTION = 250, 60

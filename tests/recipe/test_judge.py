@@ -129,7 +129,8 @@ def test_a_fit_that_is_not_the_target_is_handed_back_with_a_warning():
         assert fit(changes=SEVERE, throw=False).outcome is Outcome.INACCURATE
 
 
-def test_a_fit_that_was_cut_and_can_go_on_is_still_out_of_time(tmp_path):
-    with pytest.warns(UserWarning, match=f"time budget was reached.*{SEVERELY}"):
-        done = fit(changes=SEVERE, budget=0.01, checkpoint=tmp_path)
-    assert done.outcome is Outcome.OUT_OF_TIME
+def test_a_fit_that_had_no_time_says_so_and_is_judged_once_it_goes_on(tmp_path):
+    assert fit(changes=SEVERE, budget=0.01, checkpoint=tmp_path).outcome is Outcome.UNSTARTED
+    with pytest.warns(UserWarning, match=f"not the target yet.*{SEVERELY}"):
+        done = fit(changes=SEVERE, checkpoint=tmp_path)
+    assert done.outcome is Outcome.INACCURATE

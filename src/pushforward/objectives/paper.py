@@ -22,7 +22,9 @@ class KL(Objective):
     def surrogate(self, key: OneKey, network: Network, z: Latents, view: View) -> Scalar:
         """Return the surrogate; only its gradient has a meaning."""
         x = push(network, z)
-        pull = jax.vmap(lambda point: view.score(point) - view.target.score(point))(x)
+        # Held before the scores are asked for: some targets can be differentiated once only.
+        held = jax.lax.stop_gradient(x)
+        pull = jax.vmap(lambda point: view.score(point) - view.target.score(point))(held)
         return jnp.mean(jnp.sum(x * jax.lax.stop_gradient(pull), axis=-1))
 
 
