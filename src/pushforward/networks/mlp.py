@@ -105,7 +105,7 @@ def mlp(
     if zero_last:
         weights[-1] = 0.0 * weights[-1]
     biases = [np.zeros(size, drawn.dtype) for size in sizes[1:]]
-    return MLP(*(tuple(map(jnp.asarray, arrays)) for arrays in (weights, biases)), activation, skip)
+    return MLP(tuple(map(jnp.asarray, weights)), tuple(map(jnp.asarray, biases)), activation, skip)
 
 
 @partial(jax.jit, static_argnames="count")
