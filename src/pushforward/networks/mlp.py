@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Key
 
 from pushforward.checks import check_choice, check_count
@@ -99,8 +100,9 @@ def mlp(
     ends = np.cumsum([n_out * n_in for n_out, n_in in shapes])
     drawn = _normals(key, int(ends[-1]))
     # Cut on the host, where nothing need be compiled for sizes that are asked for once.
-    split = jnp.split if isinstance(drawn, jax.core.Tracer) else np.split
-    parts = split(drawn if isinstance(drawn, jax.core.Tracer) else np.asarray(drawn), ends[:-1])
+    parts = (
+        jnp.split(drawn, ends[:-1]) if isinstance(drawn, Tracer) else np.split(np.asarray(drawn), ends[:-1])
+    )
     weights = [part.reshape(shape) / shape[1] ** 0.5 for part, shape in zip(parts, shapes, strict=True)]
     if zero_last:
         weights[-1] = 0.0 * weights[-1]
