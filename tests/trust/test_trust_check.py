@@ -65,7 +65,7 @@ def test_planted_defects_are_flagged(name, judge, request):
     assert report.levels[[each.name for each in report.lines].index(line)] != "ok", str(report)
 
 
-def test_a_mode_that_scouts_missed_but_the_sampler_has_is_weighed(three_modes, census_of, settings):
+def test_a_mode_that_walks_missed_but_the_sampler_has_is_weighed(three_modes, census_of, settings):
     whole = census_of(three_modes)
     basins = whole.basins
     few = basins.peaks._replace(

@@ -34,7 +34,7 @@ class Census:
 
     @staticmethod
     def take(key: Key[Array, ""], target: Target, settings: CheckSettings | None = None) -> "Census":
-        """Send out scouts from starts over six orders of magnitude, and weigh the basins they find."""
+        """Walk uphill from starts over six orders of magnitude, and weigh the basins they find."""
         check_key(key)
         key_scout, key_weigh = jax.random.split(key)
         seen = one_by_one(target)
@@ -43,7 +43,7 @@ class Census:
     def extended(
         self, key: Key[Array, ""], draws: Float[np.ndarray, "n dim"], settings: CheckSettings
     ) -> "Census":
-        """Return a census that also knows the basins above the draws: scouts may have missed some."""
+        """Return a census that also knows the basins above the draws: walks may have missed some."""
         starts = draws[np.linspace(0, len(draws) - 1, LIMITS.climbers).astype(int)]
         typical = 0.05 * np.median(np.abs(draws - np.median(draws, axis=0)), axis=0).max() + 1e-12
         numbers, steps = Search(num_walks=LIMITS.climbers), np.full((LIMITS.climbers, 1), typical)

@@ -51,7 +51,7 @@ def check(
 
     Several lines of evidence, each a test with its null distribution or a fixed tolerance, share one error
     rate: an exact sampler gets a verdict other than `trust` in at most 5 % of checks. What no line can see:
-    modes too narrow or too far for the scouts, and errors below what `num_draws` draws resolve.
+    modes too narrow or too far for walks uphill, and errors below what `num_draws` draws resolve.
 
     **Arguments:**
 

@@ -90,7 +90,7 @@ def joined_basins(count: int, before: np.ndarray, after: np.ndarray) -> np.ndarr
 def _without_weights(census: Census, count: int) -> Line:
     found = f"At least {count} basins: too many to weigh them one by one."
     if count == 1:
-        found = f"Scouts and climbers found one basin, at {_place(census, 0)}."
+        found = f"Walks uphill found one basin, at {_place(census, 0)}."
     return Line(
         name=NAME,
         title=TITLE,
@@ -98,7 +98,7 @@ def _without_weights(census: Census, count: int) -> Line:
         measure="basins found",
         null="none: there is nothing to compare",
         found=found,
-        advice="A mode too narrow for the scouts stays unseen; if you know of one, start chains there.",
+        advice="A mode too narrow for the walks stays unseen; if you know of one, start chains there.",
         details={"at_least": count},
     )
 
